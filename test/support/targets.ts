@@ -1,0 +1,37 @@
+import { Firestore, type Settings } from '@google-cloud/firestore';
+import { PubSub } from '@google-cloud/pubsub';
+import { inject, test } from 'vitest';
+
+/** What a section G statement is put to: the embedded emulator, and Google's own where it runs. */
+export type Target = { readonly name: 'embedded' | 'google'; readonly address: string };
+
+/** Where Google's emulator is not asked: it differs from production, or lacks what the test needs (time, faults). */
+export type Exception = { readonly differs: string } | { readonly notApplicable: string };
+
+/** Google's emulator when it runs on this machine; say so in one `describe` per file beside the embedded one. */
+export function googleTarget(service: 'pubsub' | 'firestore'): Target | undefined {
+  const address = inject(service === 'pubsub' ? 'googlePubsub' : 'googleFirestore');
+  return address ? { name: 'google', address } : undefined;
+}
+
+/** One numbered statement of `docs/facts.md` section G as one test. On Google's emulator an exception is not registered. */
+export function statement(target: Target, number: number, title: string, run: () => Promise<void>, google?: Exception): void {
+  if (target.name === 'google' && google) return;
+  test(`G${number}: ${title}`, run);
+}
+
+export function pubsubClient(target: Target, projectId: string): PubSub {
+  return new PubSub({ projectId, apiEndpoint: target.address, emulatorMode: true });
+}
+
+/** Reads the address in the constructor, so the variable is set only around it. */
+export function firestoreClient(address: string, projectId: string, settings: Settings = {}): Firestore {
+  const before = process.env.FIRESTORE_EMULATOR_HOST;
+  process.env.FIRESTORE_EMULATOR_HOST = address;
+  try {
+    return new Firestore({ projectId, ...settings });
+  } finally {
+    if (before === undefined) delete process.env.FIRESTORE_EMULATOR_HOST;
+    else process.env.FIRESTORE_EMULATOR_HOST = before;
+  }
+}
