@@ -25,7 +25,10 @@ export const failedPrecondition = (message: string) => new RpcError(status.FAILE
 export const aborted = (message: string) => new RpcError(status.ABORTED, message);
 export const unimplemented = (what: string) => new RpcError(status.UNIMPLEMENTED, `the embedded emulator does not support ${what}`);
 
-export type UnaryHandler<Request, Response> = (request: Request, call: grpc.ServerUnaryCall<Request, Response>) => Response | Promise<Response>;
+export type UnaryHandler<Request, Response> = (
+  request: Request,
+  call: grpc.ServerUnaryCall<Request, Response>,
+) => Response | Promise<Response>;
 export type StreamHandler<Call> = (call: Call) => void;
 
 /** Where a fault may hit: the name of the resource that a request is about. */
@@ -39,7 +42,11 @@ function resourceOf(request: unknown): string {
 }
 
 /** One unary method on the wire: faults before and after, and every error as a gRPC status. */
-export function unary<Request, Response>(rpc: string, faults: Faults, handle: UnaryHandler<Request, Response>): grpc.handleUnaryCall<Request, Response> {
+export function unary<Request, Response>(
+  rpc: string,
+  faults: Faults,
+  handle: UnaryHandler<Request, Response>,
+): grpc.handleUnaryCall<Request, Response> {
   return (call, answer) => {
     const site = { rpc, resource: resourceOf(call.request) };
     const respond = async (): Promise<Response> => {
@@ -105,7 +112,9 @@ export async function listen(register: (server: grpc.Server) => void, port: numb
   const server = new grpc.Server({ 'grpc.max_receive_message_length': receiveLimitBytes, 'grpc.max_send_message_length': -1 });
   register(server);
   const bound = await new Promise<number>((resolve, reject) => {
-    server.bindAsync(`127.0.0.1:${port}`, grpc.ServerCredentials.createInsecure(), (error, boundPort) => (error ? reject(error) : resolve(boundPort)));
+    server.bindAsync(`127.0.0.1:${port}`, grpc.ServerCredentials.createInsecure(), (error, boundPort) =>
+      error ? reject(error) : resolve(boundPort),
+    );
   });
   return {
     address: `127.0.0.1:${bound}`,

@@ -96,7 +96,7 @@ export function manualTime(startAtMs = Date.UTC(2026, 0, 1)): ManualTime {
     at,
     after: (delayMs, run) => at(nowMs + delayMs, run),
     track(work) {
-      const settled = work.then(
+      const settled: Promise<unknown> = work.then(
         () => tracked.delete(settled),
         () => tracked.delete(settled),
       );

@@ -33,7 +33,12 @@ export default async function setup(project: TestProject): Promise<() => void> {
   const firestore = jarIn(join(found.platform, 'cloud-firestore-emulator'));
   await Promise.all([
     start('googlePubsub', pubsub, ['-jar', pubsub ?? ''], /listening|started/i),
-    start('googleFirestore', firestore, ['-cp', firestore ?? '', 'com.google.cloud.datastore.emulator.firestore.CloudFirestore'], /running|listening/i),
+    start(
+      'googleFirestore',
+      firestore,
+      ['-cp', firestore ?? '', 'com.google.cloud.datastore.emulator.firestore.CloudFirestore'],
+      /running|listening/i,
+    ),
   ]);
   return () => {
     for (const child of running) child.kill('SIGKILL');
@@ -46,7 +51,10 @@ function findSdk(): { platform: string } | { reason: string } {
   } catch {
     return { reason: 'Java is not installed' };
   }
-  const gcloud = (process.env.PATH ?? '').split(':').map((folder) => join(folder, 'gcloud')).find(existsSync);
+  const gcloud = (process.env.PATH ?? '')
+    .split(':')
+    .map((folder) => join(folder, 'gcloud'))
+    .find(existsSync);
   if (!gcloud) return { reason: 'the Google Cloud CLI is not installed' };
   return { platform: join(dirname(dirname(realpathSync(gcloud))), 'platform') };
 }
