@@ -1,3 +1,6 @@
+import type { Message, OutgoingMessage } from './message.ts';
+import type { Verdict } from './verdict.ts';
+
 /** Time as the library sees it. Only shells and the emulator hold a real one. */
 export type Clock = {
   /** Wall clock, ms since 1970. Never compared with an instant that a store wrote. */
@@ -7,3 +10,91 @@ export type Clock = {
   /** Runs once after the delay; returns the cancel. */
   after(delayMs: number, run: () => void): () => void;
 };
+
+/** Time and chance, from the machine. */
+export type System = {
+  readonly clock: Clock;
+  /** Unique for ever. */
+  randomId(): string;
+  /** From 0 up to but not including 1; for jitter. */
+  random(): number;
+};
+
+/** Pino's shape. Fields hold ids, reasons and counts; never a payload or a secret. */
+export type Log = {
+  debug(fields: object, text: string): void;
+  info(fields: object, text: string): void;
+  warn(fields: object, text: string): void;
+  error(fields: object, text: string): void;
+};
+
+/** Opaque; equal only to the version of the same write. */
+export type Version = string;
+
+/** What one run has written about a key. Each write raises `rev`, so every write is a change and `rev` fences. */
+export type Revised = { readonly rev: number; readonly runId: string };
+
+/** `writtenAtMs` and `nowMs`: when the record was written, and this read, both by the store's clock. */
+export type Stored<R> = { readonly record: R; readonly version: Version; readonly writtenAtMs: number; readonly nowMs: number };
+
+export type PutResult<R> = { readonly version: Version } | { readonly conflict: Stored<R> | undefined };
+
+/** One record per key, changed only if nobody changed it since. */
+export interface RecordStore<R extends Revised> {
+  /**
+   * What is stored under the key, expired or not.
+   * @throws STORE_UNAVAILABLE
+   */
+  get(key: string): Promise<Stored<R> | undefined>;
+  /**
+   * Writes if the stored version is `expected` ('absent': nothing is stored, not even an expired record). Never partial. The
+   * loser is told what is stored, which is nothing if the record has gone since. Kept for at least `keepMs` from the write.
+   * @throws STORE_UNAVAILABLE and then the write may have been applied, may be later, or never
+   */
+  put(key: string, record: R, expected: Version | 'absent', keepMs: number | 'forever'): Promise<PutResult<R>>;
+}
+
+/** Publishes to a topic, given by its short or full name. */
+export interface Publisher {
+  /**
+   * One request: the messages in this order, all or none. Resolves to their ids once the service has stored them.
+   * @throws REFUSED the request can never succeed; SERVICE_UNAVAILABLE it may have been stored
+   */
+  publish(topic: string, messages: readonly OutgoingMessage[]): Promise<readonly string[]>;
+}
+
+/** A task that calls the release handler. */
+export type Task = {
+  /** Short id; a second task of the same name is the same task. */
+  readonly id: string;
+  readonly scheduledForMs: number;
+  readonly body: Uint8Array;
+};
+
+/** Holds tasks until their time, by its own clock. */
+export interface Scheduler {
+  /**
+   * Resolves once the task exists, whether this call made it or an earlier one did.
+   * @throws MESSAGE_TOO_LARGE, REFUSED, SERVICE_UNAVAILABLE
+   */
+  schedule(task: Task): Promise<void>;
+}
+
+/** Takes what can never be handled. Resolves once it is stored there. */
+export interface DeadLetters {
+  publish(message: Message, verdict: Extract<Verdict, { kind: 'deadLetter' }>): Promise<void>;
+}
+
+export type Context = {
+  /** Aborts when the run must stop: its lease is over or another run took over. */
+  readonly signal: AbortSignal;
+  /** The dedup key: the same on every delivery of one message. */
+  readonly idempotencyKey?: string;
+  /** Grows with every run of the key or stream; a resource that remembers the highest one refuses an outlived run. */
+  readonly fence?: number;
+};
+
+/** A throw is a failure. A returned `Verdict` is passed on; anything else means that the message is processed. */
+export type Handler<C extends Context = Context> = (message: Message, context: C) => Promise<unknown>;
+/** A handler that says what becomes of the delivery; it does not throw. */
+export type VerdictHandler = (message: Message, context: Context) => Promise<Verdict>;

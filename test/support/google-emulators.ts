@@ -1,8 +1,8 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { existsSync, readdirSync, realpathSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { dirname, join } from 'node:path';
 import type { TestProject } from 'vitest/node';
+import { freePort } from './ports.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -63,14 +63,6 @@ function jarIn(folder: string): string | undefined {
   if (!existsSync(folder)) return undefined;
   const jar = readdirSync(folder).find((file) => /^cloud-.*emulator.*\.jar$/.test(file));
   return jar && join(folder, jar);
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const address = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  return typeof address === 'object' && address ? address.port : 0;
 }
 
 function untilPrinted(child: ChildProcess, ready: RegExp): Promise<void> {

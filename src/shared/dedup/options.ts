@@ -1,0 +1,32 @@
+import type { OptionTable } from '../options.ts';
+
+export const dedupOptions = {
+  leaseMs: {
+    default: 60_000,
+    min: 100,
+    max: 3_600_000,
+    env: 'DEDUP_LEASE_MS',
+    about: 'How long one run may hold a key before another delivery may take it; renewed while the handler runs.',
+  },
+  ttlSeconds: {
+    default: 691_200,
+    min: 60,
+    max: 8_640_000,
+    env: 'DEDUP_TTL_SECONDS',
+    about: "How long a finished key suppresses later deliveries; keep it above the subscription's retention.",
+  },
+  maxAttempts: {
+    default: 0,
+    min: 0,
+    max: 1_000,
+    env: 'DEDUP_MAX_ATTEMPTS',
+    about: 'After so many failed runs the message is dead-lettered; 0 leaves that to the subscription.',
+  },
+  storeTimeoutMs: {
+    default: 10_000,
+    min: 100,
+    max: 60_000,
+    env: 'DEDUP_STORE_TIMEOUT_MS',
+    about: 'How long the store may leave the outcome of a write open before the delivery is given back.',
+  },
+} satisfies OptionTable;

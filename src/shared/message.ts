@@ -1,0 +1,116 @@
+import { createHash } from 'node:crypto';
+import { malformed } from './errors.ts';
+
+/** A delivery as every layer sees it, whatever brought it. */
+export type Message = {
+  /** Given by the service; another one for each publish try. */
+  readonly messageId: string;
+  readonly data: Uint8Array;
+  readonly attributes: Readonly<Record<string, string>>;
+  readonly orderingKey: string;
+  /** `undefined` when the service gave none, or 1970. */
+  readonly publishTimeMs: number | undefined;
+  /** Full name, `projects/P/subscriptions/S`. */
+  readonly subscription: string;
+  /** From 1; only with a dead-letter policy on the subscription. */
+  readonly deliveryAttempt: number | undefined;
+};
+
+/** What is published: all that survives a hop. */
+export type OutgoingMessage = {
+  readonly data: Uint8Array;
+  readonly attributes: Readonly<Record<string, string>>;
+  readonly orderingKey?: string;
+};
+
+/** Attribute names (**wire**). */
+export const attribute = {
+  key: 'ptk-key',
+  stream: 'ptk-stream',
+  sequence: 'ptk-seq',
+  epoch: 'ptk-epoch',
+  tombstone: 'ptk-tombstone',
+  deliverAt: 'ptk-deliver-at',
+  delayMs: 'ptk-delay-ms',
+  delayCount: 'ptk-delay-count',
+  originId: 'ptk-origin-id',
+  originTime: 'ptk-origin-time',
+  deadReason: 'ptk-dead-reason',
+  deadDetail: 'ptk-dead-detail',
+  deadSource: 'ptk-dead-source',
+} as const;
+
+export type KeyOf = (message: Message) => string | undefined;
+
+/**
+ * What makes two deliveries the same message to one consumer: the user's own key, else `ptk-key`, else CloudEvents source
+ * and id, else subscription and message id (an id is unique per topic only).
+ * @throws MALFORMED_MESSAGE for a key that is present and empty or no well-formed text
+ */
+export function dedupKeyOf(message: Message, keyOf?: KeyOf): string {
+  const { attributes } = message;
+  const own = keyOf?.(message);
+  if (own !== undefined) return checkedKey(own, 'the key made by keyOf');
+  const stamped = attributes[attribute.key];
+  if (stamped !== undefined) return checkedKey(stamped, attribute.key);
+  const source = attributes['ce-source'];
+  const id = attributes['ce-id'];
+  // A source is a URI reference and so holds no space: the pair cannot be mistaken for another one.
+  if (source !== undefined && id !== undefined) return checkedKey(`${source} ${id}`, 'ce-source with ce-id');
+  return `${message.subscription}/${checkedKey(message.messageId, 'messageId')}`;
+}
+
+function checkedKey(key: string, what: string): string {
+  if (typeof key !== 'string' || key.trim() === '') throw malformed(`${what} is empty`);
+  if (!key.isWellFormed()) throw malformed(`${what} holds a lone surrogate`);
+  return key;
+}
+
+/** Where a message stands in its stream. */
+export type SequenceRef = { readonly stream: string; readonly epoch: number; readonly sequence: number };
+
+/**
+ * The place of a message in its stream; `undefined` for a message without a stream, which is not sequenced.
+ * @throws MALFORMED_MESSAGE for a stream without a usable number or epoch
+ */
+export function sequenceRefOf({ attributes }: Pick<Message, 'attributes'>): SequenceRef | undefined {
+  const stream = attributes[attribute.stream];
+  if (stream === undefined) {
+    if (attributes[attribute.sequence] !== undefined) throw malformed(`${attribute.sequence} is set without ${attribute.stream}`);
+    return undefined;
+  }
+  if (stream === '') throw malformed(`${attribute.stream} is empty`);
+  const sequence = wholeNumber(attributes, attribute.sequence);
+  if (sequence < 1) throw malformed(`${attribute.sequence} is 0; numbers begin at 1`);
+  return { stream, epoch: wholeNumber(attributes, attribute.epoch), sequence };
+}
+
+/** Decimal, without sign or leading zero, at most 2^53-1: `"1e3"`, `"+1"` and `"01"` are refused. */
+function wholeNumber(attributes: Message['attributes'], name: string): number {
+  const text = attributes[name];
+  if (text === undefined) throw malformed(`${name} is missing beside ${attribute.stream}`);
+  const value = /^(0|[1-9]\d{0,15})$/.test(text) ? Number(text) : Number.NaN;
+  if (!Number.isSafeInteger(value)) throw malformed(`${name} is ${JSON.stringify(text.slice(0, 40))}; it must be a decimal number up to 2^53-1`);
+  return value;
+}
+
+const notTheUsers = /^(ptk-|CloudPubSubDeadLetter|googclient_|traceparent$|tracestate$)/;
+
+/** Digest of data and the user's own attributes: two messages under one key must agree in it. */
+export function fingerprintOf({ data, attributes }: Pick<Message, 'data' | 'attributes'>): string {
+  const digest = createHash('sha256').update(data);
+  const own = Object.entries(attributes).filter(([name]) => !notTheUsers.test(name));
+  own.sort(([a], [b]) => (a < b ? -1 : 1));
+  return digest.update('\0').update(JSON.stringify(own)).digest('hex');
+}
+
+/** The message for its next hop: key and origin are stamped once and then stay. */
+export function forwarded(message: Message, key: string, extra: Readonly<Record<string, string>> = {}): OutgoingMessage {
+  const origin: Record<string, string> = { [attribute.key]: key, [attribute.originId]: message.messageId };
+  if (message.publishTimeMs !== undefined) origin[attribute.originTime] = new Date(message.publishTimeMs).toISOString();
+  return {
+    data: message.data,
+    attributes: { ...origin, ...message.attributes, ...extra },
+    ...(message.orderingKey !== '' && { orderingKey: message.orderingKey }),
+  };
+}

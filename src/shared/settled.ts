@@ -1,0 +1,51 @@
+import { errorCodeOf } from './errors.ts';
+import type { RecordStore, Revised, Stored, System, Version } from './ports.ts';
+import { jittered, pause, within } from './waiting.ts';
+
+export type StoreParts<R extends Revised> = { readonly store: RecordStore<R>; readonly system: System; readonly storeTimeoutMs: number };
+export type Settled<R> = { readonly kind: 'applied'; readonly version: Version } | { readonly kind: 'lost'; readonly current: Stored<R> | undefined };
+
+const retryPauseMs = 50;
+
+/**
+ * A put whose outcome is known (protocol 0.2): after an error or a conflict the record is read. It shows this very write:
+ * applied. It still shows the expected version: the identical write is sent again, and at most one of the two can apply.
+ * Anything else: the write is dead for ever, and the caller decides afresh.
+ * @throws STORE_UNAVAILABLE once `storeTimeoutMs` is over; the write may still land
+ */
+export async function settledPut<R extends Revised>(
+  { store, system, storeTimeoutMs }: StoreParts<R>,
+  key: string,
+  record: R,
+  expected: Version | 'absent',
+  keepMs: number | 'forever',
+): Promise<Settled<R>> {
+  const { clock } = system;
+  const untilMs = clock.monotonicMs() + storeTimeoutMs;
+  const bounded = <T>(what: string, work: Promise<T>) => within(clock, Math.max(untilMs - clock.monotonicMs(), 1), 'STORE_UNAVAILABLE', what, work);
+  for (;;) {
+    let current: Stored<R> | undefined;
+    try {
+      const result = await bounded('put', store.put(key, record, expected, keepMs));
+      if ('version' in result) return { kind: 'applied', version: result.version };
+      current = result.conflict;
+    } catch (error) {
+      if (errorCodeOf(error) !== 'STORE_UNAVAILABLE' || clock.monotonicMs() >= untilMs) throw error;
+      await pause(clock, jittered(system, retryPauseMs));
+      const read = await bounded('get', store.get(key)).catch(() => 'unread' as const);
+      if (read === 'unread') continue;
+      current = read;
+    }
+    if (current && current.record.rev === record.rev && current.record.runId === record.runId) {
+      return { kind: 'applied', version: current.version };
+    }
+    if ((current?.version ?? 'absent') !== expected) return { kind: 'lost', current };
+  }
+}
+
+/**
+ * What is stored, within the time allowed.
+ * @throws STORE_UNAVAILABLE
+ */
+export const settledGet = <R extends Revised>({ store, system, storeTimeoutMs }: StoreParts<R>, key: string): Promise<Stored<R> | undefined> =>
+  within(system.clock, storeTimeoutMs, 'STORE_UNAVAILABLE', 'get', store.get(key));

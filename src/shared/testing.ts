@@ -1,0 +1,26 @@
+import type { DeadLetters, Log, Message } from './index.ts';
+
+export { memoryRecordStore } from './adapters/memory.ts';
+
+/** A delivery with everything that a test does not care about. */
+export function testMessage(given: Partial<Omit<Message, 'data'>> & { data?: string | Uint8Array } = {}): Message {
+  const { data = '', ...rest } = given;
+  return {
+    messageId: '1',
+    attributes: {},
+    orderingKey: '',
+    publishTimeMs: Date.UTC(2026, 0, 1),
+    subscription: 'projects/test/subscriptions/test',
+    deliveryAttempt: undefined,
+    ...rest,
+    data: typeof data === 'string' ? Buffer.from(data) : data,
+  };
+}
+
+export const silentLog: Log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
+
+/** Dead letters that a test can look at. */
+export function keptDeadLetters(): DeadLetters & { readonly kept: { message: Message; reason: string; detail: string }[] } {
+  const kept: { message: Message; reason: string; detail: string }[] = [];
+  return { kept, publish: async (message, { reason, detail }) => void kept.push({ message, reason, detail }) };
+}

@@ -1,0 +1,35 @@
+import { errorCodeOf, textOf } from './errors.ts';
+
+/** What happens to a delivery, and why. */
+export type Verdict =
+  | { readonly kind: 'ack'; readonly reason: AckReason }
+  | { readonly kind: 'nack'; readonly reason: NackReason; readonly retryAfterMs?: number }
+  | { readonly kind: 'deadLetter'; readonly reason: DeadLetterReason; readonly detail: string };
+
+export type AckReason = 'processed' | 'duplicate' | 'old' | 'tombstone' | 'scheduled' | 'skipped';
+export type NackReason = 'inProgress' | 'early' | 'blocked' | 'failed' | 'storeUnavailable' | 'leaseLost';
+export type DeadLetterReason = 'malformed' | 'conflict' | 'attempts' | 'oldEpoch' | 'tooLarge' | 'refused';
+
+/** A symbol of the registry, so that a verdict made by a second copy of this package is known too. */
+const brand = Symbol.for('pubsub-toolkit.verdict');
+
+const branded = (verdict: Verdict): Verdict => Object.freeze(Object.defineProperty(verdict, brand, { value: true }));
+
+export const ack = (reason: AckReason): Verdict => branded({ kind: 'ack', reason });
+export const nack = (reason: NackReason, retryAfterMs?: number): Verdict =>
+  branded({ kind: 'nack', reason, ...(retryAfterMs !== undefined && { retryAfterMs }) });
+export const deadLetter = (reason: DeadLetterReason, detail: string): Verdict => branded({ kind: 'deadLetter', reason, detail });
+
+/** A handler may return a verdict of its own; whatever else it returns means that it is done. */
+export function verdictOf(returned: unknown): Verdict {
+  return typeof returned === 'object' && returned !== null && brand in returned ? (returned as unknown as Verdict) : ack('processed');
+}
+
+/** What an error that reached the toolkit means for the delivery; by its code, or `failed` where it came from a handler. */
+export function verdictOfError(error: unknown): Verdict {
+  const code = errorCodeOf(error);
+  if (code === 'MALFORMED_MESSAGE') return deadLetter('malformed', textOf(error));
+  if (code === 'MESSAGE_TOO_LARGE') return deadLetter('tooLarge', textOf(error));
+  if (code === 'REFUSED') return deadLetter('refused', textOf(error));
+  return nack(code === 'STORE_UNAVAILABLE' ? 'storeUnavailable' : 'failed');
+}

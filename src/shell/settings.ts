@@ -1,0 +1,68 @@
+import { ToolkitError } from '../shared/errors.ts';
+
+export type Environment = Readonly<Record<string, string | undefined>>;
+export type Deployable = 'dedup' | 'delay' | 'fifo' | 'appengine';
+
+type Setting = {
+  readonly about: string;
+  /** Deployables that do not start without it. */
+  readonly requiredBy?: readonly Deployable[];
+  readonly default?: string;
+  readonly oneOf?: readonly string[];
+  readonly pattern?: RegExp;
+};
+
+const topic = /^(projects\/[^/]+\/topics\/)?[A-Za-z][\w.~+%-]{2,254}$/;
+const queue = String.raw`projects\/[^/,]+\/locations\/[^/,]+\/queues\/[A-Za-z0-9-]+`;
+
+/** Every text setting of the deployables (**wire**); numbers stand in the option tables of their features. */
+export const settings = {
+  GOOGLE_CLOUD_PROJECT: { about: 'Project of every resource.', requiredBy: ['dedup', 'delay', 'fifo', 'appengine'] },
+  FIRESTORE_DATABASE: { about: 'Firestore database.', default: '(default)' },
+  COLLECTION_PREFIX: { about: "Put in front of every collection's name.", default: '', pattern: /^[\w-]{0,64}$/ },
+  CONSUMER: { about: 'Under whose name keys and cursors are kept; never shared between consumers.', requiredBy: ['dedup', 'fifo'] },
+  DEAD_LETTER_TOPIC: { about: 'Topic for what can never be handled; without it such a message is logged as an error and ends.', pattern: topic },
+  SINK: { about: 'Where a message goes: `topic:NAME`, `https://…` or `module:./path.js`.', requiredBy: ['dedup', 'fifo'] },
+  STORE: { about: 'Where dedup keys live.', default: 'firestore', oneOf: ['firestore', 'redis'] },
+  DEDUP_MODE: {
+    about: '`lease`: claim, run, end. `inbox`: the handler writes in the transaction that records the message (module sinks). `off`: fifo alone.',
+    default: 'lease',
+    oneOf: ['lease', 'inbox', 'off'],
+  },
+  REDIS_URL: { about: 'Of the Redis that keeps dedup keys, with `STORE=redis`.', pattern: /^rediss?:\/\/./ },
+  REDIS_CA_FILE: { about: 'PEM file of the CA that signed the certificate of Redis.' },
+  TASK_QUEUES: {
+    about: 'Full names of the queues that hold delayed messages, comma-separated.',
+    requiredBy: ['delay', 'appengine'],
+    pattern: new RegExp(`^${queue}(,${queue})*$`),
+  },
+  RELEASE_SERVICE: { about: 'App Engine service that releases; the default service when absent.', pattern: /^[a-z][a-z0-9-]{0,62}$/ },
+  FINAL_TOPIC: { about: 'Topic of messages that are due.', requiredBy: ['delay', 'appengine'], pattern: topic },
+  LOG_LEVEL: { about: 'Least severity that is logged.', default: 'info', oneOf: ['debug', 'info', 'warn', 'error'] },
+} as const satisfies Record<string, Setting>;
+
+export type SettingName = keyof typeof settings;
+export type Settings = { readonly [Name in SettingName]: string };
+
+/**
+ * Reads and checks every setting at once; an optional one that is not set is empty.
+ * @throws INVALID_SETTINGS naming the variable, what it holds and what it may hold
+ */
+export function readSettings(deployable: Deployable, environment: Environment): Settings {
+  const values: Record<string, string> = {};
+  for (const [name, setting] of Object.entries<Setting>(settings)) {
+    const value = environment[name] || setting.default || '';
+    if (value === '' && setting.requiredBy?.includes(deployable)) throw invalid(`${name} is not set; ${deployable} needs it. ${setting.about}`);
+    if (value !== '' && setting.oneOf && !setting.oneOf.includes(value)) throw invalid(`${name} is "${value}"; it must be one of ${setting.oneOf.join(', ')}`);
+    if (value !== '' && setting.pattern && !setting.pattern.test(value)) throw invalid(`${name} is "${withoutSecret(value)}", which is not of its form. ${setting.about}`);
+    values[name] = value;
+  }
+  if (values.STORE === 'redis' && values.REDIS_URL === '') throw invalid('REDIS_URL is not set; STORE=redis needs it');
+  if (values.STORE === 'redis' && values.DEDUP_MODE === 'inbox') throw invalid('DEDUP_MODE=inbox needs STORE=firestore: effect and record commit in one transaction');
+  return values as Settings;
+}
+
+export const invalid = (message: string): ToolkitError => new ToolkitError('INVALID_SETTINGS', message);
+
+/** A URL may hold a password. */
+const withoutSecret = (text: string): string => text.replace(/\/\/[^@/]*@/, '//…@');

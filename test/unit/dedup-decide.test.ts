@@ -1,0 +1,61 @@
+import { describe, expect, test } from 'vitest';
+import { type Claim, type DedupRecord, decideClaim, decideInbox } from '../../src/shared/dedup/decide.ts';
+
+const claim: Claim = { runId: 'mine', key: 'k', fingerprint: 'f', seqRef: null, leaseMs: 500, ttlMs: 60_000, maxAttempts: 3, seenAtMs: 7 };
+const record = (changes: Partial<DedupRecord> = {}): DedupRecord => ({
+  v: 1,
+  rev: 4,
+  state: 'running',
+  runId: 'other',
+  attempts: 2,
+  leaseMs: 500,
+  ttlMs: 60_000,
+  key: 'k',
+  fingerprint: 'f',
+  seqRef: null,
+  firstSeenAtMs: 1,
+  result: null,
+  ...changes,
+});
+const stored = (changes: Partial<DedupRecord>, ageMs: number) => ({ record: record(changes), version: 'v4', writtenAtMs: 1_000, nowMs: 1_000 + ageMs });
+
+describe('decideClaim', () => {
+  test('an unseen key runs, as the first attempt of revision 1', () => {
+    expect(decideClaim(undefined, claim)).toMatchObject({ kind: 'run', write: { state: 'running', runId: 'mine', rev: 1, attempts: 1, firstSeenAtMs: 7 } });
+  });
+
+  test.each([
+    ['running, 499 ms old', {}, 499, { kind: 'busy', retryAfterMs: 1 }],
+    ['running, 500 ms old: the lease is over', {}, 500, { kind: 'run', write: { rev: 5, attempts: 3, runId: 'mine', firstSeenAtMs: 1 } }],
+    ['running by this delivery', { runId: 'mine' }, 499, { kind: 'claimed', version: 'v4' }],
+    ['running by this delivery, lease over', { runId: 'mine' }, 500, { kind: 'run', write: { rev: 5, attempts: 3 } }],
+    ['running with another fingerprint', { fingerprint: 'g' }, 499, { kind: 'busy' }],
+    ['done', { state: 'done' }, 59_999, { kind: 'duplicate' }],
+    ['done, at the end of its time', { state: 'done' }, 60_000, { kind: 'run', write: { rev: 5, attempts: 1 } }],
+    ['done with another fingerprint', { state: 'done', fingerprint: 'g' }, 0, { kind: 'conflict' }],
+    ['done by this delivery', { state: 'done', runId: 'mine' }, 0, { kind: 'duplicate' }],
+    ['done under another number', { state: 'done', seqRef: { stream: 's', epoch: 1, sequence: 2 } }, 0, { kind: 'duplicate' }],
+    ['failed twice, with a live lease', { state: 'failed' }, 0, { kind: 'run', write: { rev: 5, attempts: 3 } }],
+    ['failed three times', { state: 'failed', attempts: 3 }, 0, { kind: 'exhausted' }],
+    ['failed three times, long ago', { state: 'failed', attempts: 3 }, 60_000, { kind: 'run', write: { attempts: 1 } }],
+  ] as const)('%s', (_, changes, ageMs, expected) => {
+    expect(decideClaim(stored(changes, ageMs), claim)).toMatchObject(expected);
+  });
+
+  test('without a limit a key may fail for ever', () => {
+    expect(decideClaim(stored({ state: 'failed', attempts: 999 }, 0), { ...claim, maxAttempts: 0 })).toMatchObject({ kind: 'run', write: { attempts: 1_000 } });
+  });
+});
+
+describe('decideInbox', () => {
+  test.each([
+    ['nothing', undefined, { kind: 'run', write: { state: 'done', rev: 1, runId: 'mine' } }],
+    ['a run of lease mode', stored({}, 0), { kind: 'run', write: { state: 'done', rev: 5 } }],
+    ['done by another delivery', stored({ state: 'done' }, 59_999), { kind: 'duplicate' }],
+    ['done by this delivery', stored({ state: 'done', runId: 'mine' }, 0), { kind: 'committed' }],
+    ['done with another fingerprint', stored({ state: 'done', fingerprint: 'g' }, 0), { kind: 'conflict' }],
+    ['done, at the end of its time', stored({ state: 'done' }, 60_000), { kind: 'run' }],
+  ] as const)('%s', (_, current, expected) => {
+    expect(decideInbox(current, claim)).toMatchObject(expected);
+  });
+});
