@@ -1,0 +1,154 @@
+import { parseArgs } from 'node:util';
+import { Firestore } from '@google-cloud/firestore';
+import { PubSub } from '@google-cloud/pubsub';
+import { type FaultRule, seededRandom } from '../../emulator/faults.ts';
+import { checkEffects, type Effect } from './check.ts';
+import { readDeliveries } from './input.ts';
+import { publishAll } from './publish.ts';
+import { type DemoResult, progressBar, table } from './report.ts';
+import { prepare } from './resources.ts';
+import { projectId, type Stack, startStack } from './stack.ts';
+
+const giveUpAfterMs = 90_000;
+const pollMs = 200;
+const relayEveryMs = 2_000;
+
+/** Resolves to the exit code: 0 when nothing was lost, doubled, out of order or early. */
+export async function runDemo(args: string[]): Promise<number> {
+  const { seed, chaos, rounds, keep, without } = readArgs(args);
+  const startedAtMs = performance.now();
+  const suppressed = { count: 0 };
+  const stack = await startStack({
+    seed,
+    without,
+    onLog: ({ reason }) => {
+      if (reason === 'duplicate' || reason === 'old') suppressed.count += 1;
+    },
+  });
+  try {
+    const result = await pushThrough(stack, { seed, chaos, rounds, without }, startedAtMs, suppressed);
+    console.log(JSON.stringify({ demo: result }));
+    if (keep) for (const [name, value] of Object.entries(stack.env)) console.log(`export ${name}=${value}`);
+    if (keep) await new Promise((resolve) => process.once('SIGINT', resolve).once('SIGTERM', resolve));
+    return result.lost + result.doubled + result.outOfOrder + result.early === 0 ? 0 : 1;
+  } finally {
+    await stack.stop();
+  }
+}
+
+type DemoOptions = { readonly seed: number; readonly chaos: number; readonly rounds: number; readonly without: string | undefined };
+
+async function pushThrough(stack: Stack, options: DemoOptions, startedAtMs: number, suppressed: { count: number }): Promise<DemoResult> {
+  Object.assign(process.env, stack.env, { METADATA_SERVER_DETECTION: 'none' });
+  const pubsub = new PubSub({ projectId });
+  const db = new Firestore({ projectId });
+  await prepare(stack, pubsub, options.without);
+  await stack.setFaults(faultsOf(options.chaos));
+  const deliveries = readDeliveries(options.rounds, options.chaos, seededRandom(options.seed));
+  const bar = progressBar(deliveries.length);
+
+  const publishing = publishAll(deliveries, pubsub, db);
+  publishing.catch(() => {});
+  const stopRelay = everyMs(relayEveryMs, () => fetch(`${stack.urls.fifo}relay`, { method: 'POST' }));
+  const killAt = options.chaos > 0 ? Math.floor(deliveries.length * 0.3) : Number.POSITIVE_INFINITY;
+  let killed = 0;
+  for (;;) {
+    const done = (await db.collection('ptk-demo-effects').count().get()).data().count;
+    bar.show(done, killed > 0 ? 'fifo was killed and is back' : '');
+    if (done >= killAt && killed === 0) {
+      killed += 1;
+      await stack.fifo.kill();
+      await stack.fifo.restart();
+    }
+    if (done >= deliveries.length && (await stack.backlog()) === 0) break;
+    if (performance.now() - startedAtMs > giveUpAfterMs) break;
+    await new Promise((resolve) => setTimeout(resolve, pollMs));
+  }
+  stopRelay();
+  bar.end();
+  const publishedAgain = await publishing;
+  const counts = await stack.faultCounts();
+  const found = await db.collection('ptk-demo-effects').get();
+  const effects = found.docs.map((document): Effect => ({ ...(document.data() as Omit<Effect, 'committedAt'>), committedAt: document.createTime }));
+  const findings = checkEffects(
+    deliveries.map(({ key }) => key),
+    effects,
+  );
+  await Promise.all([pubsub.close(), db.terminate()]);
+  const result = {
+    published: deliveries.length,
+    effects: findings.effects,
+    duplicatesInjected: publishedAgain + (counts.duplicate ?? 0),
+    duplicatesSuppressed: suppressed.count,
+    lost: findings.lost,
+    doubled: findings.doubled,
+    outOfOrder: findings.outOfOrder,
+    early: findings.early,
+    seconds: Math.round((performance.now() - startedAtMs) / 100) / 10,
+  };
+  console.log(resultTable(result, counts, killed, new Set(deliveries.map(({ stream }) => stream)).size - 1));
+  return result;
+}
+
+const resultTable = (result: DemoResult, faults: Readonly<Record<string, number>>, killed: number, streams: number): string =>
+  table([
+    ['published', result.published, `real GitHub webhooks, ${streams} streams`],
+    ['effects', result.effects, 'documents in ptk-demo-effects'],
+    ['duplicates injected', result.duplicatesInjected, `second publishes, and ${faults.duplicate ?? 0} broker duplicates`],
+    ['duplicates suppressed', result.duplicatesSuppressed, 'deliveries that were acked without a run'],
+    ['held back', faults['hold-back'] ?? 0, 'deliveries that others overtook'],
+    ['answers lost', faults['answer-lost'] ?? 0, 'calls applied, then UNAVAILABLE'],
+    ['transactions aborted', faults['abort-transaction'] ?? 0, ''],
+    ['killed', killed, 'kill -9 of functions/fifo at work'],
+    ['lost', result.lost, ''],
+    ['doubled', result.doubled, ''],
+    ['out of order', result.outOfOrder, ''],
+    ['early', result.early, ''],
+    ['seconds', result.seconds, ''],
+  ]);
+
+/** With chaos 1 every third delivery is hit. */
+const faultsOf = (chaos: number): FaultRule[] =>
+  chaos === 0
+    ? []
+    : [
+        { kind: 'duplicate', probability: 0.3 * chaos },
+        { kind: 'hold-back', probability: 0.3 * chaos, holdMs: 1_500 },
+        { kind: 'answer-lost', rpc: 'Publisher.Publish', probability: 0.1 * chaos },
+        { kind: 'answer-lost', rpc: 'Firestore.Commit', probability: 0.05 * chaos },
+        { kind: 'answer-lost', rpc: 'CloudTasks.CreateTask', probability: 0.1 * chaos },
+        { kind: 'abort-transaction', probability: 0.05 * chaos },
+      ];
+
+function everyMs(ms: number, call: () => Promise<unknown>): () => void {
+  const timer = setInterval(() => {
+    call().catch(() => {});
+  }, ms);
+  return () => clearInterval(timer);
+}
+
+function readArgs(args: string[]) {
+  const { values } = parseArgs({
+    args,
+    options: {
+      seed: { type: 'string', default: '1' },
+      chaos: { type: 'string', default: '0.5' },
+      rounds: { type: 'string', default: '1' },
+      keep: { type: 'boolean', default: false },
+      without: { type: 'string' },
+    },
+  });
+  const number = (name: 'seed' | 'chaos' | 'rounds', min: number, max: number, whole: boolean) => {
+    const value = Number(values[name]);
+    if (!(value >= min && value <= max) || (whole && !Number.isInteger(value))) throw new Error(`--${name} is ${values[name]}; it must lie from ${min} to ${max}`);
+    return value;
+  };
+  if (values.without !== undefined && !['dedup', 'fifo'].includes(values.without)) throw new Error(`--without is ${values.without}; it must be dedup or fifo`);
+  return {
+    seed: number('seed', 0, 2 ** 32 - 1, true),
+    chaos: number('chaos', 0, 1, false),
+    rounds: number('rounds', 1, 1_000, true),
+    keep: values.keep,
+    without: values.without,
+  };
+}

@@ -1,0 +1,37 @@
+import type { Firestore } from '@google-cloud/firestore';
+import type { PubSub } from '@google-cloud/pubsub';
+import { firestoreStreamStore } from '../../shared/adapters/firestore-streams.ts';
+import { pubsubPublisher } from '../../shared/adapters/pubsub.ts';
+import { system } from '../../shared/adapters/system.ts';
+import { createSequencer } from '../../shared/outbox/sequencer.ts';
+import { createPublisher } from '../../shared/publishing.ts';
+import { lineLog } from '../../shell/log.ts';
+import type { Delivery } from './input.ts';
+import { topics } from './stack.ts';
+
+/** Publishes every delivery as a user of the library would; resolves to how many second publishes were made. */
+export async function publishAll(deliveries: readonly Delivery[], pubsub: PubSub, db: Firestore): Promise<number> {
+  const publisher = pubsubPublisher(pubsub);
+  const streams = firestoreStreamStore(db, system.clock);
+  const log = lineLog((line) => process.stderr.write(line), 'error');
+  const sequencer = createSequencer({ streams, publisher, system, log, options: { handoffMs: 4_000 } });
+  const plain = {
+    later: createPublisher({ publisher, topic: topics.delayed, system }),
+    now: createPublisher({ publisher, topic: topics.plain, system }),
+  };
+  let again = 0;
+  const publish = async ({ key, stream, data, delayMs, publishedTwice }: Delivery) => {
+    const draft = { key, data, ...(delayMs !== undefined && { delayMs }) };
+    const once = () => {
+      if (stream === undefined) return (delayMs === undefined ? plain.now : plain.later)(draft);
+      return sequencer.publish({ ...draft, stream, topic: delayMs === undefined ? topics.final : topics.delayed });
+    };
+    await once();
+    if (!publishedTwice) return;
+    again += 1;
+    await once();
+  };
+  await Promise.all(deliveries.map(publish));
+  await sequencer.flush();
+  return again;
+}

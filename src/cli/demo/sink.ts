@@ -1,0 +1,19 @@
+import { Firestore, type Transaction } from '@google-cloud/firestore';
+import { attribute, type Message } from '../../shared/message.ts';
+import type { Context } from '../../shared/ports.ts';
+
+const db = new Firestore();
+
+/** The demo's final handler: each run adds one document, in the transaction that records the message where there is one. */
+export default async function recordEffect({ attributes }: Message, context: Context & { transaction?: Transaction }): Promise<void> {
+  const deliverAt = attributes[attribute.deliverAt];
+  const effect = {
+    key: attributes[attribute.key] ?? '',
+    stream: attributes[attribute.stream] ?? '',
+    seq: Number(attributes[attribute.sequence] ?? 0),
+    dueMs: deliverAt === undefined ? 0 : Date.parse(deliverAt),
+  };
+  const ref = db.collection('ptk-demo-effects').doc();
+  if (context.transaction) context.transaction.create(ref, effect);
+  else await ref.create(effect);
+}

@@ -1,0 +1,121 @@
+import { invalidArgument, unimplemented } from '../grpc.ts';
+import { type Seconds, toMs } from './instant.ts';
+import type { QueueName } from './names.ts';
+import type { Routing } from './queue-settings.ts';
+import type { AppEngineHttpRequest, HttpRequest, Method, Target, Task } from './task.ts';
+
+/** google.cloud.tasks.v2.Task as a client sends it. */
+export type TaskRequest = {
+  readonly name: string;
+  readonly appEngineHttpRequest?: AppEngineHttpRequest | null;
+  readonly httpRequest?: HttpRequest | null;
+  readonly scheduleTime: Seconds | null;
+  readonly dispatchDeadline: Seconds | null;
+};
+
+const second = 1000;
+const minute = 60 * second;
+const hour = 60 * minute;
+const furthestScheduleMs = 720 * hour;
+const appEngineLimits = { bytes: 100 * 1024, deadlineMs: 10 * minute, longestDeadlineMs: 24 * hour + 15 * second, bodies: ['POST', 'PUT'] };
+const httpLimits = { bytes: 1024 * 1024, deadlineMs: 10 * minute, longestDeadlineMs: 30 * minute, bodies: ['POST', 'PUT', 'PATCH'] };
+const methods: readonly Method[] = ['POST', 'GET', 'HEAD', 'PUT', 'DELETE', 'PATCH', 'OPTIONS'];
+const headersLimitBytes = 80 * 1024;
+const urlLimit = 2083;
+
+/** Checks a new task and fills in its defaults. */
+export function createTask(request: TaskRequest, id: string, queue: QueueName, queueRouting: Routing | null, nowMs: number): Task {
+  const limits = request.httpRequest ? httpLimits : appEngineLimits;
+  const dueAtMs = request.scheduleTime ? Math.max(toMs('schedule_time', request.scheduleTime), nowMs) : nowMs;
+  if (dueAtMs - nowMs > furthestScheduleMs) {
+    const wanted = new Date(Math.min(dueAtMs, 8.64e15)).toISOString();
+    throw invalidArgument(
+      `The Task.scheduleTime, ${wanted}, is too far in the future. Schedule time must be no more than 720h in the future.`,
+    );
+  }
+  const deadlineMs = Math.trunc(request.dispatchDeadline ? toMs('dispatch_deadline', request.dispatchDeadline) : 0);
+  if (deadlineMs !== 0 && !(deadlineMs >= 15 * second && deadlineMs <= limits.longestDeadlineMs)) {
+    throw invalidArgument(
+      `Task.dispatchDeadline must lie between 15s and ${limits.longestDeadlineMs / 1000}s for this target: ${deadlineMs / 1000}s`,
+    );
+  }
+  return {
+    name: `${queue.name}/tasks/${id}`,
+    id,
+    target: checkTarget(request, queue, queueRouting),
+    createdAtMs: nowMs,
+    dispatchDeadlineMs: deadlineMs || limits.deadlineMs,
+    dueAtMs,
+    dispatchCount: 0,
+    responseCount: 0,
+  };
+}
+
+function checkTarget({ appEngineHttpRequest, httpRequest }: TaskRequest, queue: QueueName, queueRouting: Routing | null): Target {
+  if (httpRequest) {
+    if (httpRequest.authorizationHeader) throw unimplemented(`HttpRequest.${httpRequest.authorizationHeader}`);
+    const { url } = httpRequest;
+    if (!/^https?:\/\//i.test(url) || !URL.canParse(url) || url.length > urlLimit) {
+      throw invalidArgument(`HttpRequest.url must be an http or https URL of at most ${urlLimit} characters: "${url.slice(0, 100)}"`);
+    }
+    return {
+      httpRequest: checkPayload(httpRequest, url, httpLimits, /^(host|content-length|user-agent|x-(google|appengine|cloudtasks)-.*)$/),
+    };
+  }
+  if (!appEngineHttpRequest) throw invalidArgument('Task must hold an app_engine_http_request or an http_request.');
+  const relativeUri = appEngineHttpRequest.relativeUri || '/';
+  if (
+    !relativeUri.startsWith('/') ||
+    /\s/.test(relativeUri) ||
+    !URL.canParse(`http://app${relativeUri}`) ||
+    relativeUri.length > urlLimit
+  ) {
+    throw invalidArgument(
+      `AppEngineHttpRequest.relativeUri must begin with "/", hold no spaces and have at most ${urlLimit} characters: "${relativeUri.slice(0, 100)}"`,
+    );
+  }
+  return {
+    appEngineHttpRequest: {
+      ...checkPayload(appEngineHttpRequest, relativeUri, appEngineLimits, /^(host|content-length|x-(google|appengine)-.*)$/),
+      relativeUri,
+      appEngineRouting: routed(queueRouting ?? appEngineHttpRequest.appEngineRouting, queue.project),
+    },
+  };
+}
+
+/** Connection headers belong to the connection; the service makes its own. */
+const connectionHeader = /^(connection|keep-alive|transfer-encoding|te|trailer|upgrade|expect|proxy-.*)$/;
+
+function checkPayload<Payload extends AppEngineHttpRequest | HttpRequest>(
+  payload: Payload,
+  url: string,
+  limits: typeof httpLimits,
+  dropped: RegExp,
+): Payload {
+  const httpMethod: Method = payload.httpMethod === 'HTTP_METHOD_UNSPECIFIED' ? 'POST' : payload.httpMethod;
+  if (!methods.includes(httpMethod)) throw invalidArgument(`There is no HTTP method with the number ${httpMethod}.`);
+  if (payload.body.length > 0 && !limits.bodies.includes(httpMethod)) {
+    throw invalidArgument(`HTTP request body is allowed only with ${limits.bodies.join(', ')}: ${httpMethod}`);
+  }
+  const kept = Object.entries(payload.headers).filter(
+    ([name]) => !dropped.test(name.toLowerCase()) && !connectionHeader.test(name.toLowerCase()),
+  );
+  try {
+    new Headers(kept);
+  } catch (error) {
+    throw invalidArgument(`HTTP request headers are not valid: ${error instanceof Error ? error.message : String(error)}`);
+  }
+  const headerBytes = kept.reduce((bytes, [name, value]) => bytes + Buffer.byteLength(name) + Buffer.byteLength(value), 0);
+  if (headerBytes >= headersLimitBytes)
+    throw invalidArgument(`HTTP request headers have ${headerBytes} bytes, the limit is ${headersLimitBytes}`);
+  const bytes = payload.body.length + headerBytes + Buffer.byteLength(url);
+  if (bytes > limits.bytes) throw invalidArgument(`Task size too large: ${bytes} bytes, the limit is ${limits.bytes}`);
+  return { ...payload, httpMethod, headers: Object.fromEntries(kept) };
+}
+
+/** The host that App Engine would route to; the emulator knows one app and sends every task there. */
+function routed(routing: Routing | null, project: string): Routing {
+  const { service = '', version = '', instance = '' } = routing ?? {};
+  const host = [instance, version, service, `${project}.appspot.com`].filter((part) => part !== '').join('.');
+  return { service, version, instance, host };
+}

@@ -1,0 +1,38 @@
+resource "google_storage_bucket" "this" {
+  project                     = var.project_id
+  name                        = "${var.project_id}-${var.name_prefix}-src"
+  location                    = upper(var.region)
+  uniform_bucket_level_access = true
+  public_access_prevention    = "enforced"
+  force_destroy               = true
+  labels                      = var.labels
+}
+
+# The hash in the name makes new code a new object, and a new object a new deployment.
+resource "google_storage_bucket_object" "this" {
+  for_each = var.archives
+
+  bucket = google_storage_bucket.this.name
+  name   = "${each.key}-${filesha256(each.value)}.zip"
+  source = each.value
+}
+
+resource "google_service_account" "builder" {
+  project      = var.project_id
+  account_id   = "${var.name_prefix}-builder"
+  display_name = "Pub/Sub toolkit: builds the functions"
+}
+
+resource "google_project_iam_member" "builder" {
+  for_each = toset(["roles/logging.logWriter", "roles/artifactregistry.writer"])
+
+  project = var.project_id
+  role    = each.value
+  member  = google_service_account.builder.member
+}
+
+resource "google_storage_bucket_iam_member" "builder" {
+  bucket = google_storage_bucket.this.name
+  role   = "roles/storage.objectViewer"
+  member = google_service_account.builder.member
+}

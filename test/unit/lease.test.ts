@@ -1,0 +1,77 @@
+import { describe, expect, test } from 'vitest';
+import { memoryRecordStore } from '../../src/shared/adapters/memory.ts';
+import { holdLease, type Leased } from '../../src/shared/lease.ts';
+import { silentLog } from '../../src/shared/testing.ts';
+import { faultyStore, type StoreFault } from '../support/faulty-store.ts';
+import { manualSystem } from '../support/manual-system.ts';
+
+type Held = Leased & { readonly state: string };
+
+async function hold(faults: (StoreFault | 'none')[] = []) {
+  const system = manualSystem();
+  const records = memoryRecordStore<Held>(system.clock);
+  const record: Held = { rev: 1, runId: 'me', leaseMs: 3_000, state: 'running' };
+  const put = await records.put('k', record, 'absent', 'forever');
+  if (!('version' in put)) throw new Error('the key was taken');
+  const parts = { store: faultyStore(records, faults), system, storeTimeoutMs: 500 };
+  const lease = holdLease<Held>(parts, silentLog, { key: 'k', record, version: put.version, sentAtMs: system.clock.monotonicMs(), keepMs: 'forever' });
+  return { system, records, lease };
+}
+
+const done = (record: Held): Held => ({ ...record, state: 'done' });
+
+describe('lease', () => {
+  test('is renewed each third of its length, so that it outlives it', async () => {
+    const { system, records, lease } = await hold();
+    await system.time.advance(999);
+    expect((await records.get('k'))?.record.rev).toBe(1);
+    await system.time.advance(1);
+    expect((await records.get('k'))?.record.rev).toBe(2);
+    await system.time.advance(9_000);
+    expect(lease.signal.aborted).toBe(false);
+    expect(await lease.end(done, 'forever')).toBe('applied');
+    expect((await records.get('k'))?.record).toMatchObject({ state: 'done', runId: 'me', rev: 12 });
+  });
+
+  test('writes nothing more after its end', async () => {
+    const { system, records, lease } = await hold();
+    await lease.end(done, 'forever');
+    await system.time.advance(10_000);
+    expect((await records.get('k'))?.record.rev).toBe(2);
+    expect(lease.signal.aborted).toBe(false);
+  });
+
+  test('aborts its run at its end by its own count when no renewal comes through', async () => {
+    const { system, lease } = await hold(Array.from({ length: 200 }, () => 'failed'));
+    await system.time.advance(2_999);
+    expect(lease.signal.aborted).toBe(false);
+    await system.time.advance(1);
+    expect(lease.signal.aborted).toBe(true);
+  });
+
+  test('though outlived it ends what nobody has taken over', async () => {
+    const { system, lease } = await hold(Array.from({ length: 30 }, () => 'failed'));
+    await system.time.advance(3_500);
+    expect(lease.signal.aborted).toBe(true);
+    const end = lease.end(done, 'forever');
+    await system.time.advance(5_000);
+    expect(await end).toBe('applied');
+  });
+
+  test('is lost to a run that took over, which keeps its record', async () => {
+    const { system, records, lease } = await hold();
+    const current = await records.get('k');
+    await records.put('k', { rev: 2, runId: 'other', leaseMs: 3_000, state: 'running' }, current?.version ?? '', 'forever');
+    await system.time.advance(1_000);
+    expect(lease.signal.aborted).toBe(true);
+    expect(await lease.end(done, 'forever')).toBe('lost');
+    expect((await records.get('k'))?.record).toMatchObject({ runId: 'other', state: 'running' });
+  });
+
+  test('ends though the answer of its last renewal was lost', async () => {
+    const { system, records, lease } = await hold(['answer-lost']);
+    await system.time.advance(1_100);
+    expect(await lease.end(done, 'forever')).toBe('applied');
+    expect((await records.get('k'))?.record).toMatchObject({ state: 'done', rev: 3 });
+  });
+});
