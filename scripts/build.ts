@@ -15,7 +15,14 @@ const deployables = [
     name: 'functions',
     entry: 'functions/index.ts',
     bundle: 'index.mjs',
-    uses: ['@google-cloud/firestore', '@google-cloud/functions-framework', '@google-cloud/pubsub', '@google-cloud/tasks', '@grpc/grpc-js', 'redis'],
+    uses: [
+      '@google-cloud/firestore',
+      '@google-cloud/functions-framework',
+      '@google-cloud/pubsub',
+      '@google-cloud/tasks',
+      '@grpc/grpc-js',
+      'redis',
+    ],
     files: [],
     scripts: { start: 'functions-framework' },
   },
@@ -37,7 +44,9 @@ for (const deployable of deployables) await buildDeployable(deployable);
 
 function buildPackage(): void {
   rmSync(join(root, 'dist'), { recursive: true, force: true });
-  execFileSync(process.execPath, [join(root, 'node_modules/typescript/bin/tsc'), '-p', join(root, 'tsconfig.build.json')], { stdio: 'inherit' });
+  execFileSync(process.execPath, [join(root, 'node_modules/typescript/bin/tsc'), '-p', join(root, 'tsconfig.build.json')], {
+    stdio: 'inherit',
+  });
   const command = join(root, 'dist/src/cli/main.js');
   if (!existsSync(command)) return;
   chmodSync(command, 0o755);
@@ -61,7 +70,15 @@ async function buildDeployable({ name, entry, bundle, uses, files, scripts }: (t
   const undeclared = imported.filter((id) => !uses.includes(id));
   if (undeclared.length > 0) throw new Error(`${name} imports ${undeclared.join(', ')}, which its package.json does not declare`);
   const dependencies = Object.fromEntries(imported.sort().map((id) => [id, pinned[id]]));
-  const ownManifest = { name: `pubsub-toolkit-${name}`, private: true, type: 'module', main: bundle, engines: { node: '24' }, scripts, dependencies };
+  const ownManifest = {
+    name: `pubsub-toolkit-${name}`,
+    private: true,
+    type: 'module',
+    main: bundle,
+    engines: { node: '24' },
+    scripts,
+    dependencies,
+  };
   writeFileSync(join(folder, 'package.json'), `${JSON.stringify(ownManifest, null, 2)}\n`);
   for (const file of files) cpSync(join(root, file), join(folder, file.slice(file.lastIndexOf('/') + 1)));
   writeFileSync(`${folder}.zip`, zipFolder(folder));
@@ -69,6 +86,7 @@ async function buildDeployable({ name, entry, bundle, uses, files, scripts }: (t
 
 function zipFolder(folder: string): Uint8Array {
   const entries: Zippable = {};
-  for (const file of readdirSync(folder).sort()) entries[file] = [readFileSync(join(folder, file)), { mtime: zipTime, os: 3, attrs: 0o644 << 16 }];
+  for (const file of readdirSync(folder).sort())
+    entries[file] = [readFileSync(join(folder, file)), { mtime: zipTime, os: 3, attrs: 0o644 << 16 }];
   return zipSync(entries, { level: 9 });
 }

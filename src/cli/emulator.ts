@@ -30,6 +30,7 @@ export async function runEmulator(args: string[]): Promise<void> {
     console.log(JSON.stringify({ ...addresses, ...(admin && { admin: admin.address }) }));
   } else {
     for (const [name, value] of Object.entries(emulator.env)) console.log(`export ${name}=${value}`);
+    if (emulator.appEngine) console.log(`# the App Engine app, as outsiders reach it: ${emulator.appEngine.url}`);
     if (admin) console.log(`# faults and backlog: http://${admin.address}`);
   }
   const stop = () => {

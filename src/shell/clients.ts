@@ -8,11 +8,17 @@ import { textOf } from '../shared/errors.ts';
 import type { DeadLetters, Log, Publisher } from '../shared/ports.ts';
 import { deadLetterTopic, rejectedDeadLetters } from '../shared/transports/dead-letters.ts';
 import { within } from '../shared/waiting.ts';
-import { lineLog, type LogLevel } from './log.ts';
+import { type LogLevel, lineLog } from './log.ts';
 import { type Deployable, type Environment, invalid, readSettings, type Settings } from './settings.ts';
 
 /** What every deployable has: its settings, a log, and a way to publish. */
-export type Base = { readonly settings: Settings; readonly environment: Environment; readonly log: Log; readonly publisher: Publisher; readonly deadLetters: DeadLetters };
+export type Base = {
+  readonly settings: Settings;
+  readonly environment: Environment;
+  readonly log: Log;
+  readonly publisher: Publisher;
+  readonly deadLetters: DeadLetters;
+};
 
 const startTimeoutMs = 10_000;
 
@@ -43,7 +49,10 @@ export async function connectRedis({ REDIS_URL, REDIS_CA_FILE }: Settings, log: 
   const tls = REDIS_CA_FILE ? { socket: { tls: true as const, ca: readFileSync(REDIS_CA_FILE) } } : {};
   const client = createClient({ url: REDIS_URL, ...tls });
   client.on('error', (error: unknown) => log.warn({ reason: textOf(error) }, 'connection to Redis'));
-  await reached('Redis', client.connect().then(() => client.ping()));
+  await reached(
+    'Redis',
+    client.connect().then(() => client.ping()),
+  );
   return client;
 }
 

@@ -21,11 +21,15 @@ export const settings = {
   FIRESTORE_DATABASE: { about: 'Firestore database.', default: '(default)' },
   COLLECTION_PREFIX: { about: "Put in front of every collection's name.", default: '', pattern: /^[\w-]{0,64}$/ },
   CONSUMER: { about: 'Under whose name keys and cursors are kept; never shared between consumers.', requiredBy: ['dedup', 'fifo'] },
-  DEAD_LETTER_TOPIC: { about: 'Topic for what can never be handled; without it such a message is logged as an error and ends.', pattern: topic },
+  DEAD_LETTER_TOPIC: {
+    about: 'Topic for what can never be handled; without it such a message is logged as an error and ends.',
+    pattern: topic,
+  },
   SINK: { about: 'Where a message goes: `topic:NAME`, `https://…` or `module:./path.js`.', requiredBy: ['dedup', 'fifo'] },
   STORE: { about: 'Where dedup keys live.', default: 'firestore', oneOf: ['firestore', 'redis'] },
   DEDUP_MODE: {
-    about: '`lease`: claim, run, end. `inbox`: the handler writes in the transaction that records the message (module sinks). `off`: fifo alone.',
+    about:
+      '`lease`: claim, run, end. `inbox`: the handler writes in the transaction that records the message (module sinks). `off`: fifo alone.',
     default: 'lease',
     oneOf: ['lease', 'inbox', 'off'],
   },
@@ -52,13 +56,17 @@ export function readSettings(deployable: Deployable, environment: Environment): 
   const values: Record<string, string> = {};
   for (const [name, setting] of Object.entries<Setting>(settings)) {
     const value = environment[name] || setting.default || '';
-    if (value === '' && setting.requiredBy?.includes(deployable)) throw invalid(`${name} is not set; ${deployable} needs it. ${setting.about}`);
-    if (value !== '' && setting.oneOf && !setting.oneOf.includes(value)) throw invalid(`${name} is "${value}"; it must be one of ${setting.oneOf.join(', ')}`);
-    if (value !== '' && setting.pattern && !setting.pattern.test(value)) throw invalid(`${name} is "${withoutSecret(value)}", which is not of its form. ${setting.about}`);
+    if (value === '' && setting.requiredBy?.includes(deployable))
+      throw invalid(`${name} is not set; ${deployable} needs it. ${setting.about}`);
+    if (value !== '' && setting.oneOf && !setting.oneOf.includes(value))
+      throw invalid(`${name} is "${value}"; it must be one of ${setting.oneOf.join(', ')}`);
+    if (value !== '' && setting.pattern && !setting.pattern.test(value))
+      throw invalid(`${name} is "${withoutSecret(value)}", which is not of its form. ${setting.about}`);
     values[name] = value;
   }
   if (values.STORE === 'redis' && values.REDIS_URL === '') throw invalid('REDIS_URL is not set; STORE=redis needs it');
-  if (values.STORE === 'redis' && values.DEDUP_MODE === 'inbox') throw invalid('DEDUP_MODE=inbox needs STORE=firestore: effect and record commit in one transaction');
+  if (values.STORE === 'redis' && values.DEDUP_MODE === 'inbox')
+    throw invalid('DEDUP_MODE=inbox needs STORE=firestore: effect and record commit in one transaction');
   return values as Settings;
 }
 

@@ -33,11 +33,21 @@ const loopback = new Set(['localhost', '127.0.0.1', '[::1]']);
 /** The push envelope as it came. 2xx: processed; 429 and 5xx may pass; any other answer refuses the message for good. */
 function httpSink(sink: string): Handler {
   const url = URL.canParse(sink) ? new URL(sink) : undefined;
-  if (!url || (url.protocol === 'http:' && !loopback.has(url.hostname))) throw invalid(`SINK is "${sink}"; http:// is allowed for loopback only`);
+  if (!url || (url.protocol === 'http:' && !loopback.has(url.hostname)))
+    throw invalid(`SINK is "${sink}"; http:// is allowed for loopback only`);
   return async (message, context) => {
     const signal = AbortSignal.any([context.signal, AbortSignal.timeout(sinkTimeoutMs)]);
-    const headers = { 'content-type': 'application/json', 'idempotency-key': encodeURIComponent(context.idempotencyKey ?? dedupKeyOf(message)) };
-    const response = await fetch(url, { method: 'POST', headers, body: JSON.stringify(envelopeOf(message)), signal, redirect: 'manual' }).catch((error: unknown) => {
+    const headers = {
+      'content-type': 'application/json',
+      'idempotency-key': encodeURIComponent(context.idempotencyKey ?? dedupKeyOf(message)),
+    };
+    const response = await fetch(url, {
+      method: 'POST',
+      headers,
+      body: JSON.stringify(envelopeOf(message)),
+      signal,
+      redirect: 'manual',
+    }).catch((error: unknown) => {
       throw new ToolkitError('SERVICE_UNAVAILABLE', `the sink ${url.origin} gave no answer: ${textOf(error)}`, error);
     });
     await response.body?.cancel();
@@ -49,7 +59,8 @@ function httpSink(sink: string): Handler {
 
 async function moduleSink<C extends Context>(path: string, folder: string): Promise<Handler<C>> {
   const file = resolve(folder, path);
-  if (!(await readFile(file).catch(() => undefined))) throw invalid(`SINK names the module ${path}, which is not in the deployable's folder`);
+  if (!(await readFile(file).catch(() => undefined)))
+    throw invalid(`SINK names the module ${path}, which is not in the deployable's folder`);
   const loaded: { default?: unknown } = await import(pathToFileURL(file).href);
   if (typeof loaded.default !== 'function') throw invalid(`SINK names the module ${path}, whose default export is no handler function`);
   return loaded.default as Handler<C>;

@@ -10,7 +10,13 @@ export type Effect = {
   readonly committedAt: { readonly seconds: number; readonly nanoseconds: number };
 };
 
-export type Findings = { readonly effects: number; readonly lost: number; readonly doubled: number; readonly outOfOrder: number; readonly early: number };
+export type Findings = {
+  readonly effects: number;
+  readonly lost: number;
+  readonly doubled: number;
+  readonly outOfOrder: number;
+  readonly early: number;
+};
 
 /** What went wrong: each count is 0 where every message had its effect once, in order, and not before its time. */
 export function checkEffects(publishedKeys: readonly string[], effects: readonly Effect[]): Findings {

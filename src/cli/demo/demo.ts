@@ -69,7 +69,9 @@ async function pushThrough(stack: Stack, options: DemoOptions, startedAtMs: numb
   const publishedAgain = await publishing;
   const counts = await stack.faultCounts();
   const found = await db.collection('ptk-demo-effects').get();
-  const effects = found.docs.map((document): Effect => ({ ...(document.data() as Omit<Effect, 'committedAt'>), committedAt: document.createTime }));
+  const effects = found.docs.map(
+    (document): Effect => ({ ...(document.data() as Omit<Effect, 'committedAt'>), committedAt: document.createTime }),
+  );
   const findings = checkEffects(
     deliveries.map(({ key }) => key),
     effects,
@@ -140,10 +142,12 @@ function readArgs(args: string[]) {
   });
   const number = (name: 'seed' | 'chaos' | 'rounds', min: number, max: number, whole: boolean) => {
     const value = Number(values[name]);
-    if (!(value >= min && value <= max) || (whole && !Number.isInteger(value))) throw new Error(`--${name} is ${values[name]}; it must lie from ${min} to ${max}`);
+    if (!(value >= min && value <= max) || (whole && !Number.isInteger(value)))
+      throw new Error(`--${name} is ${values[name]}; it must lie from ${min} to ${max}`);
     return value;
   };
-  if (values.without !== undefined && !['dedup', 'fifo'].includes(values.without)) throw new Error(`--without is ${values.without}; it must be dedup or fifo`);
+  if (values.without !== undefined && !['dedup', 'fifo'].includes(values.without))
+    throw new Error(`--without is ${values.without}; it must be dedup or fifo`);
   return {
     seed: number('seed', 0, 2 ** 32 - 1, true),
     chaos: number('chaos', 0, 1, false),

@@ -14,7 +14,9 @@ export async function prepare(stack: Stack, pubsub: PubSub, without: string | un
   await Promise.all(
     Object.entries(endpoints).map(async ([topic, pushEndpoint]) => {
       await pubsub.createTopic(topic);
-      await pubsub.topic(topic).createSubscription(topic, { pushConfig: { pushEndpoint }, retryPolicy, enableMessageOrdering: false, ackDeadlineSeconds: 10 });
+      await pubsub
+        .topic(topic)
+        .createSubscription(topic, { pushConfig: { pushEndpoint }, retryPolicy, enableMessageOrdering: false, ackDeadlineSeconds: 10 });
     }),
   );
   const tasks = cloudTasksClient(projectId, stack.env.CLOUD_TASKS_EMULATOR_HOST);

@@ -8,7 +8,11 @@ export const projectId = 'ptk-demo';
 export const topics = { delayed: 'ptk-demo-delayed', final: 'ptk-demo-final', plain: 'ptk-demo-plain' } as const;
 export const queue = `projects/${projectId}/locations/local/queues/ptk-demo`;
 
-export type StackOptions = { readonly seed: number; readonly without: string | undefined; readonly onLog: (entry: Record<string, unknown>) => void };
+export type StackOptions = {
+  readonly seed: number;
+  readonly without: string | undefined;
+  readonly onLog: (entry: Record<string, unknown>) => void;
+};
 
 export type Stack = {
   /** For clients in this process and for the user's own. */
@@ -84,7 +88,8 @@ export async function startStack({ seed, without, onLog }: StackOptions): Promis
       onLine,
     }),
   ]);
-  const ask = async (path: string, init?: RequestInit) => (await fetch(`http://${admin}${path}`, init)).json() as Promise<Record<string, unknown>>;
+  const ask = async (path: string, init?: RequestInit) =>
+    (await fetch(`http://${admin}${path}`, init)).json() as Promise<Record<string, unknown>>;
   return {
     env,
     urls: { dedup: `http://127.0.0.1:${dedupPort}/`, delay: `http://127.0.0.1:${delayPort}/`, fifo: `http://127.0.0.1:${fifoPort}/` },

@@ -1,0 +1,23 @@
+import { Firestore } from '@google-cloud/firestore';
+import { PubSub } from '@google-cloud/pubsub';
+import { type Cursor, createFifo, createSequencer, system } from 'pubsub-toolkit';
+import { firestoreRecordStore } from 'pubsub-toolkit/firestore';
+import { pubsubPublisher } from 'pubsub-toolkit/pubsub';
+import { startPull } from 'pubsub-toolkit/pull';
+import { firestoreStreamStore } from 'pubsub-toolkit/streams';
+import { deadLetters, log, subscription, topic } from './setting.ts';
+
+/** In order: the steps of one order are handled 1, 2, 3, each after the one before is done. */
+export async function followOrder(steps: readonly string[], onStep: (step: string) => Promise<void>) {
+  const [db, pubsub] = [new Firestore(), new PubSub()];
+  const store = firestoreRecordStore<Cursor>(db, system.clock, 'ptk-cursors');
+  const fifo = createFifo({ consumer: 'shipping', store, deadLetters, system, log });
+  const handle = fifo((message) => onStep(Buffer.from(message.data).toString()));
+  const pull = startPull({ subscription: pubsub.subscription(subscription), handle, deadLetters, system, log });
+  const streams = firestoreStreamStore(db, system.clock);
+  const sequencer = createSequencer({ streams, publisher: pubsubPublisher(pubsub), system, log });
+  await Promise.all(
+    steps.map((step) => sequencer.publish({ stream: 'order-17', topic, key: `order-17/${step}`, data: Buffer.from(step) })),
+  );
+  return pull;
+}
