@@ -16,12 +16,13 @@ const project = (name: string, extra: Record<string, unknown> = {}) => ({
 
 export default defineConfig({
   test: {
+    reporters: ['default', './test/support/totals-reporter.ts'],
     projects: [
       project('unit'),
       project('rules'),
       project('contract', { globalSetup: ['test/support/redis-server.ts'] }),
       project('emulator', { globalSetup: ['test/support/google-emulators.ts'] }),
-      project('e2e', { testTimeout: 90_000 }),
+      project('e2e', { testTimeout: 90_000, globalSetup: ['test/support/build.ts'] }),
     ],
   },
 });

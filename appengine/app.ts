@@ -1,6 +1,6 @@
 import express, { type Express } from 'express';
 import type { createRelease } from '../src/shared/delay/release.ts';
-import { errorCodes, errorCodeOf, textOf } from '../src/shared/errors.ts';
+import { errorCodeOf, errorCodes, textOf } from '../src/shared/errors.ts';
 import type { DeadLetters, Log } from '../src/shared/ports.ts';
 import { verdictOfError } from '../src/shared/verdict.ts';
 

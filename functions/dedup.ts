@@ -27,7 +27,8 @@ export async function dedupedSink(base: Base, folder: string): Promise<VerdictHa
   const parts = { consumer: settings.CONSUMER, system, log, options };
   const collection = `${settings.COLLECTION_PREFIX}ptk-dedup`;
   if (settings.DEDUP_MODE === 'inbox') {
-    if (!settings.SINK.startsWith('module:')) throw invalid(`SINK is "${settings.SINK}"; DEDUP_MODE=inbox needs a module, whose writes join the transaction`);
+    if (!settings.SINK.startsWith('module:'))
+      throw invalid(`SINK is "${settings.SINK}"; DEDUP_MODE=inbox needs a module, whose writes join the transaction`);
     const store = firestoreInbox(await connectFirestore(settings), system.clock, collection);
     return createInbox({ ...parts, store })(await createSink(settings.SINK, publisher, folder));
   }

@@ -4,7 +4,10 @@ import type { PushAnswer, PushRequest } from '../src/shared/transports/push.ts';
 export type HttpFunction = (request: Request, response: Response) => Promise<void>;
 
 /** Pushes as an HTTP function; a command is a path that a schedule posts to. */
-export function pushFunction(push: (request: PushRequest) => Promise<PushAnswer>, commands: Readonly<Record<string, () => Promise<object>>> = {}): HttpFunction {
+export function pushFunction(
+  push: (request: PushRequest) => Promise<PushAnswer>,
+  commands: Readonly<Record<string, () => Promise<object>>> = {},
+): HttpFunction {
   return async (request, response) => {
     const command = request.method === 'POST' && commands[request.path];
     if (command) {

@@ -14,12 +14,17 @@ const usage = `pubsub-toolkit: Google Cloud Pub/Sub delivered once, later and in
 `;
 
 // Loaded by need: the emulator must not wait for what the demo imports.
-if (command === 'emulator') {
-  const { runEmulator } = await import('./emulator.ts');
-  await runEmulator(args);
-} else if (command === 'demo') {
-  const { runDemo } = await import('./demo/demo.ts');
-  process.exitCode = await runDemo(args);
+const run = {
+  emulator: async () => (await import('./emulator.ts')).runEmulator(args),
+  demo: async () => (await import('./demo/demo.ts')).runDemo(args),
+};
+if (command === 'emulator' || command === 'demo') {
+  try {
+    process.exitCode = (await run[command]()) ?? 0;
+  } catch (error) {
+    console.error(`pubsub-toolkit ${command}: ${error instanceof Error ? error.message : String(error)}`);
+    process.exit(1);
+  }
 } else {
   (command === undefined || command === '--help' || command === 'help' ? console.log : console.error)(usage);
   process.exitCode = command === undefined || command === '--help' || command === 'help' ? 0 : 2;

@@ -2,6 +2,7 @@ import { createFaults, type FaultPlan, type Faults } from './faults.ts';
 import { createFirestoreEmulator, type FirestoreEmulator } from './firestore/service.ts';
 import { listen } from './grpc.ts';
 import { createPubsubEmulator, type PubsubEmulator } from './pubsub/service.ts';
+import { createAppEngineFront } from './tasks/app-engine-front.ts';
 import { createTasksEmulator, type TasksEmulator } from './tasks/service.ts';
 import { realTime, type Time } from './time.ts';
 
@@ -26,6 +27,8 @@ export type Emulator<T extends Time = Time> = {
   readonly pubsub: Served<PubsubEmulator>;
   readonly firestore: Served<FirestoreEmulator>;
   readonly tasks: Served<TasksEmulator>;
+  /** The public side of the App Engine app, which strips what outsiders may not set; there is one where `appEngineUrl` is given. */
+  readonly appEngine: { readonly url: string } | undefined;
   readonly time: T;
   readonly faults: Faults;
   close(): Promise<void>;
@@ -45,6 +48,7 @@ export async function startEmulator<T extends Time = Time>(options: EmulatorOpti
     listen(tasks.register, ports.tasks ?? 0),
   ]);
   const [pubsubServer, firestoreServer, tasksServer] = listening;
+  const front = options.appEngineUrl === undefined ? undefined : await createAppEngineFront({ target: options.appEngineUrl });
   return {
     env: {
       PUBSUB_EMULATOR_HOST: pubsubServer.address,
@@ -55,6 +59,7 @@ export async function startEmulator<T extends Time = Time>(options: EmulatorOpti
     pubsub: { ...pubsub, address: pubsubServer.address },
     firestore: { ...firestore, address: firestoreServer.address },
     tasks: { ...tasks, address: tasksServer.address },
+    appEngine: front && { url: front.url },
     time,
     faults,
     async close() {
@@ -62,7 +67,7 @@ export async function startEmulator<T extends Time = Time>(options: EmulatorOpti
       firestore.close();
       tasks.close();
       time.close();
-      await Promise.all(listening.map((server) => server.close()));
+      await Promise.all([...listening.map((server) => server.close()), front?.close()]);
     },
   };
 }

@@ -7,7 +7,10 @@ export const errorCodes = {
   MESSAGE_TOO_LARGE: { fate: 'deadLetter', about: 'A limit of Pub/Sub, Firestore or Cloud Tasks is passed.' },
   REFUSED: { fate: 'deadLetter', about: 'A service refused the request for good.' },
   STORE_UNAVAILABLE: { fate: 'nack', about: 'The record store did not answer in time, or answered an error that may pass.' },
-  SERVICE_UNAVAILABLE: { fate: 'nack', about: 'Pub/Sub, Cloud Tasks or a sink did not answer in time, or answered an error that may pass.' },
+  SERVICE_UNAVAILABLE: {
+    fate: 'nack',
+    about: 'Pub/Sub, Cloud Tasks or a sink did not answer in time, or answered an error that may pass.',
+  },
   STREAM_CONTENDED: { fate: 'nack', about: 'Too many publishers number one stream at once; nothing was numbered.' },
   INVALID_SETTINGS: { fate: 'exit', about: 'A setting is missing, unknown or out of range; found at start.' },
 } as const;

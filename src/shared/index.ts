@@ -10,7 +10,16 @@ export { type ErrorCode, errorCodeOf, errorCodes, ToolkitError } from './errors.
 export { type Cursor, decideSequence } from './fifo/decide.ts';
 export { createFifo, type FifoParts } from './fifo/fifo.ts';
 export { fifoOptions } from './fifo/options.ts';
-export { attribute, dedupKeyOf, fingerprintOf, type KeyOf, type Message, type OutgoingMessage, type SequenceRef, sequenceRefOf } from './message.ts';
+export {
+  attribute,
+  dedupKeyOf,
+  fingerprintOf,
+  type KeyOf,
+  type Message,
+  type OutgoingMessage,
+  type SequenceRef,
+  sequenceRefOf,
+} from './message.ts';
 export type { Counter, Entry, RelayLease } from './outbox/decide.ts';
 export { outboxOptions } from './outbox/options.ts';
 export { createRelay, type RelayParts } from './outbox/relay.ts';

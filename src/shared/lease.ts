@@ -42,7 +42,9 @@ export function holdLease<R extends Leased>(parts: StoreParts<R>, log: Log, clai
 
   const leaseFrom = (sentAtMs: number) => {
     stopDeadline();
-    stopDeadline = clock.after(Math.max(sentAtMs + leaseMs - clock.monotonicMs(), 0), () => abort.abort(new Error(`the lease of ${leaseMs} ms is over`)));
+    stopDeadline = clock.after(Math.max(sentAtMs + leaseMs - clock.monotonicMs(), 0), () =>
+      abort.abort(new Error(`the lease of ${leaseMs} ms is over`)),
+    );
   };
   const inTurn = <T>(work: () => Promise<T>): Promise<T> => {
     const done = chain.then(work);

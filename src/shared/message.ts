@@ -90,7 +90,8 @@ function wholeNumber(attributes: Message['attributes'], name: string): number {
   const text = attributes[name];
   if (text === undefined) throw malformed(`${name} is missing beside ${attribute.stream}`);
   const value = /^(0|[1-9]\d{0,15})$/.test(text) ? Number(text) : Number.NaN;
-  if (!Number.isSafeInteger(value)) throw malformed(`${name} is ${JSON.stringify(text.slice(0, 40))}; it must be a decimal number up to 2^53-1`);
+  if (!Number.isSafeInteger(value))
+    throw malformed(`${name} is ${JSON.stringify(text.slice(0, 40))}; it must be a decimal number up to 2^53-1`);
   return value;
 }
 

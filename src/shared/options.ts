@@ -33,7 +33,8 @@ export function readOptions<Table extends OptionTable>(
     values[name] = value;
   }
   for (const name of Object.keys(explicit)) {
-    if (!Object.hasOwn(table, name)) throw new ToolkitError('INVALID_SETTINGS', `there is no option ${name}; there are ${Object.keys(table).join(', ')}`);
+    if (!Object.hasOwn(table, name))
+      throw new ToolkitError('INVALID_SETTINGS', `there is no option ${name}; there are ${Object.keys(table).join(', ')}`);
   }
   return values as Options<Table>;
 }

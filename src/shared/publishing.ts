@@ -44,7 +44,11 @@ function dueAttributes({ deliverAtMs, delayMs }: Pick<Draft, 'deliverAtMs' | 'de
 }
 
 /** Publishes to one topic; the service's retries and yours (with the same `key`) are one message to `dedup`. */
-export function createPublisher(parts: { publisher: Publisher; topic: string; system: System }): (draft: Draft) => Promise<{ messageId: string; key: string }> {
+export function createPublisher(parts: {
+  publisher: Publisher;
+  topic: string;
+  system: System;
+}): (draft: Draft) => Promise<{ messageId: string; key: string }> {
   return async (draft) => {
     const message = stamped(draft, parts.system);
     const [messageId = ''] = await parts.publisher.publish(parts.topic, [message]);

@@ -3,7 +3,9 @@ import type { RecordStore, Revised, Stored, System, Version } from './ports.ts';
 import { jittered, pause, within } from './waiting.ts';
 
 export type StoreParts<R extends Revised> = { readonly store: RecordStore<R>; readonly system: System; readonly storeTimeoutMs: number };
-export type Settled<R> = { readonly kind: 'applied'; readonly version: Version } | { readonly kind: 'lost'; readonly current: Stored<R> | undefined };
+export type Settled<R> =
+  | { readonly kind: 'applied'; readonly version: Version }
+  | { readonly kind: 'lost'; readonly current: Stored<R> | undefined };
 
 const retryPauseMs = 50;
 
@@ -22,7 +24,8 @@ export async function settledPut<R extends Revised>(
 ): Promise<Settled<R>> {
   const { clock } = system;
   const untilMs = clock.monotonicMs() + storeTimeoutMs;
-  const bounded = <T>(what: string, work: Promise<T>) => within(clock, Math.max(untilMs - clock.monotonicMs(), 1), 'STORE_UNAVAILABLE', what, work);
+  const bounded = <T>(what: string, work: Promise<T>) =>
+    within(clock, Math.max(untilMs - clock.monotonicMs(), 1), 'STORE_UNAVAILABLE', what, work);
   for (;;) {
     let current: Stored<R> | undefined;
     try {
@@ -47,5 +50,7 @@ export async function settledPut<R extends Revised>(
  * What is stored, within the time allowed.
  * @throws STORE_UNAVAILABLE
  */
-export const settledGet = <R extends Revised>({ store, system, storeTimeoutMs }: StoreParts<R>, key: string): Promise<Stored<R> | undefined> =>
-  within(system.clock, storeTimeoutMs, 'STORE_UNAVAILABLE', 'get', store.get(key));
+export const settledGet = <R extends Revised>(
+  { store, system, storeTimeoutMs }: StoreParts<R>,
+  key: string,
+): Promise<Stored<R> | undefined> => within(system.clock, storeTimeoutMs, 'STORE_UNAVAILABLE', 'get', store.get(key));

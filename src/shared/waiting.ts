@@ -10,7 +10,13 @@ export const jittered = (system: Pick<System, 'random'>, delayMs: number): numbe
  * The work, or an error once the time is over; the work itself goes on and its outcome stays unknown.
  * @throws the code given
  */
-export async function within<T>(clock: Clock, timeoutMs: number, code: 'STORE_UNAVAILABLE' | 'SERVICE_UNAVAILABLE', what: string, work: Promise<T>): Promise<T> {
+export async function within<T>(
+  clock: Clock,
+  timeoutMs: number,
+  code: 'STORE_UNAVAILABLE' | 'SERVICE_UNAVAILABLE',
+  what: string,
+  work: Promise<T>,
+): Promise<T> {
   let cancel = () => {};
   const over = new Promise<never>((_, reject) => {
     cancel = clock.after(timeoutMs, () => reject(new ToolkitError(code, `${what} gave no answer within ${timeoutMs} ms`)));

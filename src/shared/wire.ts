@@ -4,7 +4,9 @@
  */
 export function toWire<Instant>(record: object, instant: (atMs: number) => Instant): Record<string, unknown> {
   return Object.fromEntries(
-    Object.entries(record).map(([name, value]) => (name.endsWith('AtMs') && typeof value === 'number' ? [name.slice(0, -2), instant(value)] : [name, value])),
+    Object.entries(record).map(([name, value]) =>
+      name.endsWith('AtMs') && typeof value === 'number' ? [name.slice(0, -2), instant(value)] : [name, value],
+    ),
   );
 }
 

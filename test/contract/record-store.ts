@@ -57,7 +57,9 @@ export function recordStoreContract(name: string, create: () => Promise<StoreUnd
 
     test('of 50 puts at once where nothing is stored, one wins', async () => {
       const key = newKey();
-      const results = await Promise.all(Array.from({ length: 50 }, (_, index) => under.store.put(key, note(`run-${index}`), 'absent', 60_000)));
+      const results = await Promise.all(
+        Array.from({ length: 50 }, (_, index) => under.store.put(key, note(`run-${index}`), 'absent', 60_000)),
+      );
       const winners = results.flatMap((result, index) => ('version' in result ? [index] : []));
       expect(winners).toHaveLength(1);
       expect((await under.store.get(key))?.record.runId).toBe(`run-${winners[0]}`);

@@ -1,8 +1,8 @@
 import { createClient } from 'redis';
 import { describe, expect, inject, test } from 'vitest';
 import { redisRecordStore } from '../../src/shared/adapters/redis.ts';
-import { pause } from '../../src/shared/waiting.ts';
 import { system } from '../../src/shared/adapters/system.ts';
+import { pause } from '../../src/shared/waiting.ts';
 import { type Note, recordStoreContract } from './record-store.ts';
 
 const connect = () => createClient({ url: inject('redisUrl') }).connect();
@@ -10,7 +10,11 @@ const connect = () => createClient({ url: inject('redisUrl') }).connect();
 recordStoreContract('redis', async () => {
   const client = await connect();
   await client.flushDb();
-  return { store: redisRecordStore<Note>(client, 'ptk:test:'), pass: (ms) => pause(system.clock, ms), close: async () => void (await client.close()) };
+  return {
+    store: redisRecordStore<Note>(client, 'ptk:test:'),
+    pass: (ms) => pause(system.clock, ms),
+    close: async () => void (await client.close()),
+  };
 });
 
 describe('redisRecordStore', () => {

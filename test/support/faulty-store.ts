@@ -10,7 +10,10 @@ export type StoreFault =
   | 'own-conflict';
 
 /** A store whose puts go wrong in the order given, and then work. */
-export function faultyStore<R extends Revised>(store: RecordStore<R>, faults: (StoreFault | 'none')[]): RecordStore<R> & { readonly calls: string[] } {
+export function faultyStore<R extends Revised>(
+  store: RecordStore<R>,
+  faults: (StoreFault | 'none')[],
+): RecordStore<R> & { readonly calls: string[] } {
   const calls: string[] = [];
   return {
     calls,
@@ -31,4 +34,7 @@ export function faultyStore<R extends Revised>(store: RecordStore<R>, faults: (S
 }
 
 /** A store that never answers. */
-export const silentStore = <R extends Revised>(): RecordStore<R> => ({ get: () => new Promise(() => {}), put: () => new Promise(() => {}) });
+export const silentStore = <R extends Revised>(): RecordStore<R> => ({
+  get: () => new Promise(() => {}),
+  put: () => new Promise(() => {}),
+});

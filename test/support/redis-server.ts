@@ -16,7 +16,9 @@ export default async function setup(project: TestProject): Promise<() => void> {
   }
   install();
   const port = await freePort();
-  const server = spawn('redis-server', ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no'], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const server = spawn('redis-server', ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no'], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
   await new Promise<void>((resolve, reject) => {
     server.once('exit', (code) => reject(new Error(`redis-server ended with ${code}`)));
     server.stdout.on('data', (chunk: Buffer) => {
@@ -29,12 +31,18 @@ export default async function setup(project: TestProject): Promise<() => void> {
 
 function install(): void {
   if (spawnSync('redis-server', ['--version']).status === 0) return;
-  if (process.getuid?.() !== 0) throw new Error('The contract tests need a Redis: install Debian’s package redis-server, or set REDIS_URL.');
+  if (process.getuid?.() !== 0)
+    throw new Error('The contract tests need a Redis: install Debian’s package redis-server, or set REDIS_URL.');
   console.log('redis-server is not on PATH; installing it with apt-get.');
   try {
     execFileSync('apt-get', ['update', '-qq'], { stdio: 'ignore' });
-    execFileSync('apt-get', ['install', '-y', '-qq', '--no-install-recommends', 'redis-server'], { stdio: 'ignore', env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' } });
+    execFileSync('apt-get', ['install', '-y', '-qq', '--no-install-recommends', 'redis-server'], {
+      stdio: 'ignore',
+      env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' },
+    });
   } catch (error) {
-    throw new Error('The contract tests need a Redis, and apt-get could not install redis-server: install it, or set REDIS_URL.', { cause: error });
+    throw new Error('The contract tests need a Redis, and apt-get could not install redis-server: install it, or set REDIS_URL.', {
+      cause: error,
+    });
   }
 }

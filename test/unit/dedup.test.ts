@@ -2,11 +2,11 @@ import { describe, expect, test } from 'vitest';
 import { memoryRecordStore } from '../../src/shared/adapters/memory.ts';
 import type { DedupRecord } from '../../src/shared/dedup/decide.ts';
 import { createDedup } from '../../src/shared/dedup/dedup.ts';
+import { hash } from '../../src/shared/names.ts';
 import type { Handler, RecordStore } from '../../src/shared/ports.ts';
 import { silentLog, testMessage } from '../../src/shared/testing.ts';
-import { hash } from '../../src/shared/names.ts';
 import { ack, deadLetter, nack } from '../../src/shared/verdict.ts';
-import { faultyStore, silentStore, type StoreFault } from '../support/faulty-store.ts';
+import { faultyStore, type StoreFault, silentStore } from '../support/faulty-store.ts';
 import { gate, manualSystem } from '../support/manual-system.ts';
 
 const context = () => ({ signal: new AbortController().signal });
@@ -17,7 +17,8 @@ function setUp(faults: (StoreFault | 'none')[] = [], maxAttempts = 0) {
   const records = memoryRecordStore<DedupRecord>(system.clock);
   const store = faultyStore(records, faults);
   /** Each has its own memory of what is running, as a process has. */
-  const worker = (over: RecordStore<DedupRecord> = store) => createDedup({ consumer: 'c', store: over, system, log: silentLog, options: { ...options, maxAttempts } });
+  const worker = (over: RecordStore<DedupRecord> = store) =>
+    createDedup({ consumer: 'c', store: over, system, log: silentLog, options: { ...options, maxAttempts } });
   return { system, records, store, worker };
 }
 
@@ -87,7 +88,10 @@ describe('dedup', () => {
     const { system, records, worker } = setUp();
     // A dead worker writes no more: after its claim nothing of it reaches the store.
     const silent = silentStore<DedupRecord>();
-    const dying = { get: silent.get, put: (...args: Parameters<typeof records.put>) => (args[2] === 'absent' ? records.put(...args) : silent.put(...args)) };
+    const dying = {
+      get: silent.get,
+      put: (...args: Parameters<typeof records.put>) => (args[2] === 'absent' ? records.put(...args) : silent.put(...args)),
+    };
     void worker(dying)(() => new Promise(() => {}))(testMessage(), context());
     await system.time.advance(2_999);
     const handler = counting();
@@ -123,7 +127,10 @@ describe('dedup', () => {
   test('another message under a finished key is a dead letter', async () => {
     const { worker } = setUp();
     await worker()(counting())(testMessage({ attributes: { 'ptk-key': 'k' }, data: 'a' }), context());
-    expect(await worker()(counting())(testMessage({ attributes: { 'ptk-key': 'k' }, data: 'b' }), context())).toMatchObject({ kind: 'deadLetter', reason: 'conflict' });
+    expect(await worker()(counting())(testMessage({ attributes: { 'ptk-key': 'k' }, data: 'b' }), context())).toMatchObject({
+      kind: 'deadLetter',
+      reason: 'conflict',
+    });
   });
 
   test('after the number of failed runs allowed the message is a dead letter', async () => {
@@ -138,13 +145,18 @@ describe('dedup', () => {
   test('a verdict of the handler is passed on, and one that is not acked frees the key without counting', async () => {
     const { records, worker } = setUp();
     expect(await worker()(counting(nack('early')))(testMessage({ messageId: '9' }), context())).toEqual(nack('early'));
-    expect(await worker()(counting(deadLetter('refused', 'no')))(testMessage({ messageId: '9' }), context())).toEqual(deadLetter('refused', 'no'));
+    expect(await worker()(counting(deadLetter('refused', 'no')))(testMessage({ messageId: '9' }), context())).toEqual(
+      deadLetter('refused', 'no'),
+    );
     expect((await records.get(`c~${hash('projects/test/subscriptions/test/9')}`))?.record).toMatchObject({ state: 'failed', attempts: 0 });
   });
 
   test('an empty key is a dead letter and nothing is claimed', async () => {
     const { store, worker } = setUp();
-    expect(await worker()(counting())(testMessage({ attributes: { 'ptk-key': '' } }), context())).toMatchObject({ kind: 'deadLetter', reason: 'malformed' });
+    expect(await worker()(counting())(testMessage({ attributes: { 'ptk-key': '' } }), context())).toMatchObject({
+      kind: 'deadLetter',
+      reason: 'malformed',
+    });
     expect(store.calls).toEqual([]);
   });
 

@@ -14,7 +14,13 @@ async function hold(faults: (StoreFault | 'none')[] = []) {
   const put = await records.put('k', record, 'absent', 'forever');
   if (!('version' in put)) throw new Error('the key was taken');
   const parts = { store: faultyStore(records, faults), system, storeTimeoutMs: 500 };
-  const lease = holdLease<Held>(parts, silentLog, { key: 'k', record, version: put.version, sentAtMs: system.clock.monotonicMs(), keepMs: 'forever' });
+  const lease = holdLease<Held>(parts, silentLog, {
+    key: 'k',
+    record,
+    version: put.version,
+    sentAtMs: system.clock.monotonicMs(),
+    keepMs: 'forever',
+  });
   return { system, records, lease };
 }
 

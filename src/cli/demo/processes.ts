@@ -21,6 +21,12 @@ export type ProcessPlan = {
   readonly onLine?: (line: string) => void;
 };
 
+/** Nothing outlives the demo, however it ends. */
+const children = new Set<ChildProcess>();
+process.once('exit', () => {
+  for (const child of children) child.kill('SIGKILL');
+});
+
 /** Runs a script with this Node as a process of its own. */
 export async function run(plan: ProcessPlan): Promise<Running> {
   let child: ChildProcess;
@@ -33,6 +39,8 @@ export async function run(plan: ProcessPlan): Promise<Running> {
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     child = started;
+    children.add(started);
+    started.once('exit', () => children.delete(started));
     let errors = '';
     started.stderr.on('data', (chunk: Buffer) => {
       errors = (errors + chunk.toString()).slice(-2_000);

@@ -2,7 +2,8 @@ import { Firestore, type Transaction } from '@google-cloud/firestore';
 import { attribute, type Message } from '../../shared/message.ts';
 import type { Context } from '../../shared/ports.ts';
 
-const db = new Firestore();
+/** References of a client that has made no call yet need the project to be given. */
+const db = new Firestore({ projectId: process.env.GOOGLE_CLOUD_PROJECT ?? '' });
 
 /** The demo's final handler: each run adds one document, in the transaction that records the message where there is one. */
 export default async function recordEffect({ attributes }: Message, context: Context & { transaction?: Transaction }): Promise<void> {

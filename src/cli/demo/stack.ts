@@ -65,7 +65,7 @@ export async function startStack({ seed, without, onLog }: StackOptions): Promis
   const onLine = (line: string) => {
     if (line.startsWith('{')) onLog(JSON.parse(line));
   };
-  const framework = createRequire(import.meta.url).resolve('@google-cloud/functions-framework');
+  const framework = join(dirname(createRequire(import.meta.url).resolve('@google-cloud/functions-framework')), 'main.js');
   const startFunction = (name: string, port: number) =>
     run({
       name,

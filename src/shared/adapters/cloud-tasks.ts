@@ -60,7 +60,11 @@ export function cloudTasksScheduler({ client, queues, service, system }: CloudTa
           const { code, message } = error as { code?: unknown; message: string };
           if (code === grpcCode.alreadyExists) return;
           if (code === grpcCode.invalidArgument) {
-            throw new ToolkitError(/too large/i.test(message) ? 'MESSAGE_TOO_LARGE' : 'REFUSED', `Cloud Tasks refused the task: ${message}`, error);
+            throw new ToolkitError(
+              /too large/i.test(message) ? 'MESSAGE_TOO_LARGE' : 'REFUSED',
+              `Cloud Tasks refused the task: ${message}`,
+              error,
+            );
           }
           if (!mayPass.has(code) || attempt === tries) throw new ToolkitError('SERVICE_UNAVAILABLE', `Cloud Tasks: ${message}`, error);
           await pause(system.clock, jittered(system, retryPauseMs * 2 ** attempt));

@@ -59,7 +59,13 @@ export function firestoreStreamStore(db: Firestore, clock: Pick<Clock, 'nowMs'>,
       const expireAt = Timestamp.fromMillis(clock.nowMs() + keepMs);
       const batch = db.batch();
       entries.forEach(({ stream, key }, index) => {
-        const published = { state: 'published', messageId: messageIds[index] ?? null, message: null, nextAttemptAt: FieldValue.delete(), expireAt };
+        const published = {
+          state: 'published',
+          messageId: messageIds[index] ?? null,
+          message: null,
+          nextAttemptAt: FieldValue.delete(),
+          expireAt,
+        };
         batch.update(entryOf(stream, key), published);
       });
       await unlessConflict(() => batch.commit());
@@ -67,7 +73,11 @@ export function firestoreStreamStore(db: Firestore, clock: Pick<Clock, 'nowMs'>,
 
     dueStreams: (nowMs, limit) =>
       guarded(async () => {
-        const due = await outbox.where('state', '==', 'pending').where('nextAttemptAt', '<=', Timestamp.fromMillis(nowMs)).limit(limit).get();
+        const due = await outbox
+          .where('state', '==', 'pending')
+          .where('nextAttemptAt', '<=', Timestamp.fromMillis(nowMs))
+          .limit(limit)
+          .get();
         return [...new Set(due.docs.map((document) => String(document.get('stream'))))];
       }),
 

@@ -26,7 +26,8 @@ export function pubsubPublisher(pubsub: PubSub): Publisher {
   };
 }
 
-const fullName = (pubsub: PubSub, topic: string): string => (topic.startsWith('projects/') ? topic : `projects/${pubsub.projectId}/topics/${topic}`);
+const fullName = (pubsub: PubSub, topic: string): string =>
+  topic.startsWith('projects/') ? topic : `projects/${pubsub.projectId}/topics/${topic}`;
 
 function publishError(error: { code?: unknown; message: string }, topic: string): ToolkitError {
   return error.code === invalidArgument

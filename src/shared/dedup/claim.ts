@@ -16,7 +16,10 @@ export type Claimant = {
 export type DedupClaim = { readonly documentId: string; readonly claim: Claim };
 
 /** Makes the claim of a delivery: computed once and before the handler, which may change its input. */
-export function createClaims({ consumer, system, keyOf }: Claimant, options: Options<typeof dedupOptions>): (message: Message) => DedupClaim {
+export function createClaims(
+  { consumer, system, keyOf }: Claimant,
+  options: Options<typeof dedupOptions>,
+): (message: Message) => DedupClaim {
   const scope = encodeName(consumer, 'the consumer');
   return (message) => {
     const key = dedupKeyOf(message, keyOf);

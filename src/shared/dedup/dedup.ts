@@ -63,7 +63,8 @@ export function createDedup(parts: DedupParts): (handle: Handler) => VerdictHand
     }
     if (verdict.kind === 'ack') {
       const ended = await lease.end((record) => ({ ...record, state: 'done', result: verdict.reason }), claim.ttlMs);
-      if (ended === 'recordLost') log.error({ key: claim.key, messageId: message.messageId }, 'the store lost the claim while its handler ran');
+      if (ended === 'recordLost')
+        log.error({ key: claim.key, messageId: message.messageId }, 'the store lost the claim while its handler ran');
       return ended === 'lost' ? nack('leaseLost') : verdict;
     }
     // What a handler hands back by a verdict of its own is no failed attempt.

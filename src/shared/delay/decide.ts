@@ -46,7 +46,9 @@ function checked(dueAtMs: number, text: string): number {
 
 const shown = (text: string): string => JSON.stringify(text.slice(0, 40));
 
-export type DelayPlan = { readonly kind: 'now' } | { readonly kind: 'task'; readonly dueAtMs: number; readonly scheduledForMs: number; readonly instruction: string };
+export type DelayPlan =
+  | { readonly kind: 'now' }
+  | { readonly kind: 'task'; readonly dueAtMs: number; readonly scheduledForMs: number; readonly instruction: string };
 
 /**
  * Due at or before the publish time, which the service set: published now. Later: a task, and the queue's clock decides. No

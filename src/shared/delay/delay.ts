@@ -25,7 +25,16 @@ export function createDelay({ publisher, finalTopic, scheduler, system, log }: D
       return ack('processed');
     }
     const { dueAtMs, scheduledForMs, instruction } = plan;
-    await scheduleHop(scheduler, { v: 1, source: message.subscription, key, instruction, hop: 1, dueAtMs, scheduledForMs, message: outgoing });
+    await scheduleHop(scheduler, {
+      v: 1,
+      source: message.subscription,
+      key,
+      instruction,
+      hop: 1,
+      dueAtMs,
+      scheduledForMs,
+      message: outgoing,
+    });
     return ack('scheduled');
   };
   return async (message) => {

@@ -11,7 +11,11 @@ export type ReleaseParts = { readonly publisher: Publisher; readonly finalTopic:
  * message id is known, or the next task exists. A second dispatch publishes a copy under the same key.
  * @throws MALFORMED_MESSAGE, MESSAGE_TOO_LARGE, REFUSED, SERVICE_UNAVAILABLE
  */
-export function createRelease({ publisher, finalTopic, scheduler }: ReleaseParts): (body: unknown) => Promise<{ messageId: string } | { hop: number }> {
+export function createRelease({
+  publisher,
+  finalTopic,
+  scheduler,
+}: ReleaseParts): (body: unknown) => Promise<{ messageId: string } | { hop: number }> {
   return async (body) => {
     const task = decodeTask(body);
     if (task.scheduledForMs < task.dueAtMs) {

@@ -25,7 +25,8 @@ export function encodeTask(body: TaskBody): Uint8Array {
 export function decodeTask(body: unknown): TaskBody {
   const task = body as Partial<TaskBody> | null;
   if (typeof task !== 'object' || task === null) throw malformed('the task body is no JSON object');
-  if (typeof task.v === 'number' && task.v > 1) throw new ToolkitError('SERVICE_UNAVAILABLE', `the task has format ${task.v}; this release reads 1`);
+  if (typeof task.v === 'number' && task.v > 1)
+    throw new ToolkitError('SERVICE_UNAVAILABLE', `the task has format ${task.v}; this release reads 1`);
   const message = task.message as { data?: unknown; attributes?: unknown; orderingKey?: unknown } | undefined;
   const numbers = [task.hop, task.dueAtMs, task.scheduledForMs];
   const texts = [task.source, task.key, task.instruction, message?.data];

@@ -32,7 +32,11 @@ export type FifoDecision =
  *
  * @param current the cursor, with the store's own clock: `writtenAtMs` and `nowMs`, both of one read
  */
-export function decideSequence(current: Stored<Cursor> | undefined, ref: SequenceRef, { runId, leaseMs }: Pick<Cursor, 'runId' | 'leaseMs'>): FifoDecision {
+export function decideSequence(
+  current: Stored<Cursor> | undefined,
+  ref: SequenceRef,
+  { runId, leaseMs }: Pick<Cursor, 'runId' | 'leaseMs'>,
+): FifoDecision {
   const cursor = current?.record;
   if (cursor && ref.epoch !== cursor.epoch) return { kind: ref.epoch < cursor.epoch ? 'oldEpoch' : 'newEpoch' };
   const delta = ref.sequence - (cursor?.last ?? 0);

@@ -66,7 +66,9 @@ export function createFifo(parts: FifoParts): (handle: Handler) => VerdictHandle
       }
     }
     if (verdict.kind === 'nack') {
-      await lease.end(released, 'forever').catch((error: unknown) => log.warn({ reason: textOf(error) }, 'stream not freed; its lease will end'));
+      await lease
+        .end(released, 'forever')
+        .catch((error: unknown) => log.warn({ reason: textOf(error) }, 'stream not freed; its lease will end'));
       return verdict;
     }
     if ((await lease.end(advanced, 'forever')) === 'lost') return nack('leaseLost');

@@ -32,7 +32,11 @@ export type Numbering = { readonly counter: Counter; readonly expected: Version 
  * Gives a group the next numbers of its stream (protocol 3.3). A new counter starts at 1, in an epoch that is the instant at
  * which none was found: a deleted counter cannot come back with an old one.
  */
-export function planNumbers(state: CounterState, group: readonly Unnumbered[], { nowMs, handoffMs }: { nowMs: number; handoffMs: number }): Numbering {
+export function planNumbers(
+  state: CounterState,
+  group: readonly Unnumbered[],
+  { nowMs, handoffMs }: { nowMs: number; handoffMs: number },
+): Numbering {
   const before = 'counter' in state ? state.counter : { next: 1, epoch: state.absentAtMs, rev: 0 };
   const entries = group.map((unnumbered, index): Entry => {
     const seq = before.next + index;
@@ -72,7 +76,10 @@ export function tombstoneOf(message: OutgoingMessage, reason: string): OutgoingM
 export type RelayLease = Revised & { readonly leaseMs: number };
 
 /** The lease to write, or `undefined` while another relay holds the stream. */
-export function decideRelay(current: Stored<RelayLease> | undefined, { runId, leaseMs }: Pick<RelayLease, 'runId' | 'leaseMs'>): RelayLease | undefined {
+export function decideRelay(
+  current: Stored<RelayLease> | undefined,
+  { runId, leaseMs }: Pick<RelayLease, 'runId' | 'leaseMs'>,
+): RelayLease | undefined {
   if (current?.record.runId && current.nowMs < current.writtenAtMs + current.record.leaseMs) return undefined;
   return { rev: (current?.record.rev ?? 0) + 1, runId, leaseMs };
 }

@@ -73,7 +73,14 @@ export function createRelay(parts: RelayParts): () => Promise<{ published: numbe
     for (;;) {
       const pending = await streams.pending(stream, entriesAtOnce);
       const [lowest] = pending;
-      if (!lowest || planRelay(pending.map(({ entry }) => entry), clock.nowMs()) !== 'publish') return published;
+      if (
+        !lowest ||
+        planRelay(
+          pending.map(({ entry }) => entry),
+          clock.nowMs(),
+        ) !== 'publish'
+      )
+        return published;
       if (!(await lease.renew())) return published;
       try {
         published += await publishLowest(pending).catch((error: unknown) => {
@@ -95,7 +102,9 @@ export function createRelay(parts: RelayParts): () => Promise<{ published: numbe
       try {
         published += await drain(stream, lease);
       } finally {
-        await lease.end((record) => ({ ...record, runId: '' }), leaseKeepMs).catch((error: unknown) => log.warn({ stream, reason: textOf(error) }, 'stream not freed'));
+        await lease
+          .end((record) => ({ ...record, runId: '' }), leaseKeepMs)
+          .catch((error: unknown) => log.warn({ stream, reason: textOf(error) }, 'stream not freed'));
       }
     }
     return { published };

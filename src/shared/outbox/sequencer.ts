@@ -158,11 +158,15 @@ function sequencedOf(entry: Entry | undefined, ids: ReadonlyMap<string, string>)
 
 function refuseTooLarge(message: OutgoingMessage): void {
   const bytes = sizeOf(message);
-  if (bytes > messageBytes) throw new ToolkitError('MESSAGE_TOO_LARGE', `the message takes ${bytes} bytes; an outbox entry holds at most ${messageBytes}`);
+  if (bytes > messageBytes)
+    throw new ToolkitError('MESSAGE_TOO_LARGE', `the message takes ${bytes} bytes; an outbox entry holds at most ${messageBytes}`);
 }
 
 function sizeOf({ data, attributes }: OutgoingMessage): number {
-  return Object.entries(attributes).reduce((bytes, [name, value]) => bytes + Buffer.byteLength(name) + Buffer.byteLength(value), data.length);
+  return Object.entries(attributes).reduce(
+    (bytes, [name, value]) => bytes + Buffer.byteLength(name) + Buffer.byteLength(value),
+    data.length,
+  );
 }
 
 function takeGroup(jobs: Job[]): Job[] {

@@ -6,7 +6,10 @@ export type PendingEntry = { readonly entry: Entry; readonly version: Version };
 /** Counters and their entries, which change together. */
 export interface StreamStore {
   /** One snapshot of the counter and of what is stored under the keys, in their order. @throws STORE_UNAVAILABLE */
-  look(stream: string, group: readonly Pick<Unnumbered, 'key'>[]): Promise<{ state: CounterState; entries: readonly (Entry | undefined)[] }>;
+  look(
+    stream: string,
+    group: readonly Pick<Unnumbered, 'key'>[],
+  ): Promise<{ state: CounterState; entries: readonly (Entry | undefined)[] }>;
   /**
    * One commit: the counter moves from the expected version and every entry is created.
    * @returns the counter's new version, or `undefined` when a precondition did not hold (which may be this commit's own, repeated)

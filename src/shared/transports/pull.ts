@@ -48,7 +48,9 @@ export function startPull({ subscription, handle, deadLetters, system, log }: Pu
     running.add(work);
   };
   subscription.on('message', take);
-  subscription.on('error', (error) => log.error({ subscription: subscription.name, reason: textOf(error) }, 'subscription closed by an error'));
+  subscription.on('error', (error) =>
+    log.error({ subscription: subscription.name, reason: textOf(error) }, 'subscription closed by an error'),
+  );
 
   return {
     async close() {

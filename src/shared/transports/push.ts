@@ -80,10 +80,12 @@ export function envelopeOf(message: Message): object {
   };
 }
 
-const isStructured = (headers: PushRequest['headers']): boolean => String(headers['content-type'] ?? '').startsWith('application/cloudevents+json');
+const isStructured = (headers: PushRequest['headers']): boolean =>
+  String(headers['content-type'] ?? '').startsWith('application/cloudevents+json');
 
 function asObject(value: unknown, what: string): Record<string, unknown> {
-  if (typeof value !== 'object' || value === null || Array.isArray(value) || Buffer.isBuffer(value)) throw malformed(`${what} is missing or no object`);
+  if (typeof value !== 'object' || value === null || Array.isArray(value) || Buffer.isBuffer(value))
+    throw malformed(`${what} is missing or no object`);
   return value as Record<string, unknown>;
 }
 

@@ -45,7 +45,7 @@ resource "google_app_engine_standard_app_version" "release" {
   instance_class  = "F1"
 
   entrypoint {
-    shell = "node app.js"
+    shell = "node app.mjs"
   }
 
   deployment {

@@ -1,0 +1,57 @@
+import { invalidArgument, unimplemented } from '../grpc.ts';
+import type { Reader } from './database.ts';
+import type { Documents, StoredDocument } from './documents.ts';
+import { planQuery, type StructuredQuery } from './query.ts';
+import { compareNames } from './text-order.ts';
+
+export type ListDocumentsRequest = {
+  readonly parent: string;
+  readonly collectionId: string;
+  readonly pageSize: number;
+  readonly pageToken: string;
+  readonly orderBy: string;
+  readonly showMissing: boolean;
+};
+
+export type Page<Item> = { readonly items: readonly Item[]; readonly nextPageToken: string };
+
+/** The documents of a collection by name; with `showMissing` also the names that only lie above other documents. */
+export function listDocuments(reader: Reader, documents: Documents, request: ListDocumentsRequest): Page<StoredDocument | string> {
+  if (request.orderBy !== '') throw unimplemented('order_by of ListDocuments');
+  const { rows } = reader.query(planQuery(request.parent, everythingIn(request.collectionId)));
+  const found: (StoredDocument | string)[] = rows.map(({ document }) => document);
+  if (request.showMissing) {
+    const present = new Set(rows.map(({ document }) => document.name));
+    for (const name of documents.namesIn(`${request.parent}/${request.collectionId}`)) if (!present.has(name)) found.push(name);
+    found.sort((left, right) => compareNames(nameOf(left), nameOf(right)));
+  }
+  return pageOf(found, nameOf, request);
+}
+
+export function listCollectionIds(documents: Documents, request: { parent: string; pageSize: number; pageToken: string }): Page<string> {
+  return pageOf(documents.collectionIds(request.parent).sort(compareNames), (id) => id, request);
+}
+
+export function nameOf(listed: StoredDocument | string): string {
+  return typeof listed === 'string' ? listed : listed.name;
+}
+
+function everythingIn(collectionId: string): StructuredQuery {
+  const from = [{ collectionId, allDescendants: false }];
+  return { from, select: null, where: null, orderBy: [], startAt: null, endAt: null, offset: 0, limit: null, findNearest: null };
+}
+
+/** A token is the key of the last item before it, so that a page stays right when items come and go. */
+function pageOf<Item>(
+  items: readonly Item[],
+  keyOf: (item: Item) => string,
+  { pageSize, pageToken }: { pageSize: number; pageToken: string },
+): Page<Item> {
+  if (pageSize < 0) throw invalidArgument('page_size must not be negative');
+  const after = Buffer.from(pageToken, 'base64url').toString();
+  const rest = pageToken === '' ? items : items.filter((item) => compareNames(keyOf(item), after) > 0);
+  const page = pageSize === 0 ? rest : rest.slice(0, pageSize);
+  const last = page.at(-1);
+  const nextPageToken = last !== undefined && page.length < rest.length ? Buffer.from(keyOf(last)).toString('base64url') : '';
+  return { items: page, nextPageToken };
+}
