@@ -60,6 +60,7 @@ export async function startStack({ seed, without, onLog }: StackOptions): Promis
     DEDUP_MODE: without === 'dedup' ? 'off' : 'inbox',
     DEDUP_LEASE_MS: leaseMs,
     FIFO_LEASE_MS: leaseMs,
+    FIFO_HOLD_MS: '1000',
     LOG_LEVEL: 'debug',
   };
   const onLine = (line: string) => {

@@ -7,7 +7,7 @@ import type { SubscriptionSettings } from './settings.ts';
 const ackStatus = new Set([102, 200, 201, 202, 204]);
 
 /** How many pushes are under way at once: one more with each ack, half with each nack. */
-const window = { start: 10, least: 10, most: 1_000 } as const;
+const window = { start: 100, least: 50, most: 1_000 } as const;
 
 /** Posts a subscription's messages to its endpoint; returns its end, which leaves what is under way to its deadline. */
 export function startPush(backlog: Backlog, settings: () => SubscriptionSettings, time: Time): () => void {

@@ -8,6 +8,7 @@ import { settledGet, settledPut } from '../settled.ts';
 import { ack, deadLetter, nack, type Verdict, verdictOf, verdictOfError } from '../verdict.ts';
 import { advanced, type Cursor, decideSequence, type FifoDecision, released } from './decide.ts';
 import { fifoOptions } from './options.ts';
+import { createWaitingRoom } from './waiting-room.ts';
 
 export type FifoParts = {
   readonly consumer: string;
@@ -26,9 +27,10 @@ export type FifoParts = {
  */
 export function createFifo(parts: FifoParts): (handle: Handler) => VerdictHandler {
   const { store, system, log, deadLetters } = parts;
-  const { leaseMs, storeTimeoutMs } = readOptions(fifoOptions, parts.options);
+  const { leaseMs, holdMs, storeTimeoutMs } = readOptions(fifoOptions, parts.options);
   const storeParts = { store, system, storeTimeoutMs };
   const scope = encodeName(parts.consumer, 'the consumer');
+  const waitingRoom = createWaitingRoom(system.clock);
 
   const take = async (documentId: string, ref: SequenceRef) => {
     const runId = system.randomId();
@@ -75,14 +77,33 @@ export function createFifo(parts: FifoParts): (handle: Handler) => VerdictHandle
     return verdict.kind === 'deadLetter' ? ack('skipped') : verdict;
   };
 
+  /** The stream, or why not: what is early or busy waits in this process first, up to `holdMs`, and looks again. */
+  const takeInTurn = async (id: string, ref: SequenceRef) => {
+    const untilMs = system.clock.monotonicMs() + holdMs;
+    for (;;) {
+      const seat = waitingRoom.sit(id, ref.sequence);
+      const taken = await take(id, ref).catch((error: unknown) => {
+        seat.leave();
+        throw error;
+      });
+      const leftMs = untilMs - system.clock.monotonicMs();
+      const waits = (taken.kind === 'early' || taken.kind === 'busy') && leftMs > 0;
+      if (!waits) seat.leave();
+      if (!waits || !(await seat.turn(leftMs))) return taken;
+    }
+  };
+
   const deliver = async (handle: Handler, message: Message, context: Context): Promise<Verdict> => {
     const ref = sequenceRefOf(message);
     if (!ref) return run(handle, message, context);
-    const taken = await take(documentId(scope, encodeName(ref.stream, attribute.stream)), ref);
+    const id = documentId(scope, encodeName(ref.stream, attribute.stream));
+    const taken = await takeInTurn(id, ref);
     if (taken.kind !== 'holding') return verdictWithoutRun(taken, ref);
     const { lease, fence } = taken;
     const verdict = await run(handle, message, { ...context, signal: AbortSignal.any([context.signal, lease.signal]), fence });
-    return finish(lease, message, verdict);
+    const finished = await finish(lease, message, verdict);
+    waitingRoom.moved(id, finished.kind === 'ack' ? ref.sequence : ref.sequence - 1);
+    return finished;
   };
 
   return (handle) => async (message, context) => {

@@ -8,6 +8,13 @@ export const fifoOptions = {
     env: 'FIFO_LEASE_MS',
     about: 'How long one process may hold a stream before another may take it; renewed while the handler runs.',
   },
+  holdMs: {
+    default: 0,
+    min: 0,
+    max: 30_000,
+    env: 'FIFO_HOLD_MS',
+    about: 'How long an early delivery waits in its process for the one before it; then it is given back. Each one takes a place of the concurrency.',
+  },
   storeTimeoutMs: {
     default: 10_000,
     min: 100,

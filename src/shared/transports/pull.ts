@@ -38,8 +38,8 @@ export function startPull({ subscription, handle, deadLetters, system, log }: Pu
       log.error({ messageId: message.messageId, reason: textOf(error) }, 'delivery failed');
       return nack('failed');
     });
+    log.debug({ messageId: message.messageId, reason: verdict.reason }, verdict.kind === 'nack' ? 'not acked' : 'acked');
     if (verdict.kind !== 'nack') return delivery.ack();
-    log.debug({ messageId: message.messageId, reason: verdict.reason }, 'not acked');
     if (verdict.retryAfterMs !== undefined && !abort.signal.aborted) await pause(system.clock, Math.min(verdict.retryAfterMs, holdMs));
     delivery.nack();
   };

@@ -30,7 +30,7 @@ export function createPush({ handle, deadLetters, log }: PushParts): (request: P
     try {
       const verdict = await handle(message, { signal: new AbortController().signal });
       if (verdict.kind === 'deadLetter') await deadLetters.publish(message, verdict);
-      if (verdict.kind === 'nack') log.debug({ messageId: message.messageId, reason: verdict.reason }, 'not acked');
+      log.debug({ messageId: message.messageId, reason: verdict.reason }, verdict.kind === 'nack' ? 'not acked' : 'acked');
       return { status: statusOfVerdict(verdict) };
     } catch (error) {
       log.error({ messageId: message.messageId, reason: textOf(error), code: errorCodeOf(error) }, 'delivery failed');
