@@ -22,7 +22,7 @@ export default defineConfig({
       project('rules'),
       project('contract', { globalSetup: ['test/support/redis-server.ts'] }),
       project('emulator', { globalSetup: ['test/support/google-emulators.ts'] }),
-      project('e2e', { testTimeout: 90_000, globalSetup: ['test/support/build.ts'] }),
+      project('e2e', { testTimeout: 90_000, fileParallelism: false, globalSetup: ['test/support/build.ts'] }),
     ],
   },
 });

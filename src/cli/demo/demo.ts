@@ -66,7 +66,7 @@ async function pushThrough(stack: Stack, options: DemoOptions, startedAtMs: numb
   }
   stopRelay();
   bar.end();
-  const publishedAgain = await publishing;
+  const { again, knownToOutbox } = await publishing;
   const counts = await stack.faultCounts();
   const found = await db.collection('ptk-demo-effects').get();
   const effects = found.docs.map(
@@ -80,8 +80,8 @@ async function pushThrough(stack: Stack, options: DemoOptions, startedAtMs: numb
   const result = {
     published: deliveries.length,
     effects: findings.effects,
-    duplicatesInjected: publishedAgain + (counts.duplicate ?? 0),
-    duplicatesSuppressed: suppressed.count,
+    duplicatesInjected: again + (counts.duplicate ?? 0),
+    duplicatesSuppressed: suppressed.count + knownToOutbox,
     lost: findings.lost,
     doubled: findings.doubled,
     outOfOrder: findings.outOfOrder,
@@ -97,7 +97,7 @@ const resultTable = (result: DemoResult, faults: Readonly<Record<string, number>
     ['published', result.published, `real GitHub webhooks, ${streams} streams`],
     ['effects', result.effects, 'documents in ptk-demo-effects'],
     ['duplicates injected', result.duplicatesInjected, `second publishes, and ${faults.duplicate ?? 0} broker duplicates`],
-    ['duplicates suppressed', result.duplicatesSuppressed, 'deliveries that were acked without a run'],
+    ['duplicates suppressed', result.duplicatesSuppressed, 'acked without a run, or known to the outbox'],
     ['held back', faults['hold-back'] ?? 0, 'deliveries that others overtook'],
     ['answers lost', faults['answer-lost'] ?? 0, 'calls applied, then UNAVAILABLE'],
     ['transactions aborted', faults['abort-transaction'] ?? 0, ''],

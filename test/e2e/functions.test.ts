@@ -1,0 +1,158 @@
+import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
+import type { Firestore } from '@google-cloud/firestore';
+import { PubSub } from '@google-cloud/pubsub';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type Emulator, startEmulator } from '../../src/emulator/server.ts';
+import { type Deployed, post, pushBody, startFunction } from '../support/deployables.ts';
+import { firestoreClient } from '../support/targets.ts';
+
+const projectId = 'ptk-functions';
+type Call = { readonly headers: IncomingHttpHeaders; readonly body: { message: Record<string, unknown>; subscription: string } };
+
+let emulator: Emulator;
+let pubsub: PubSub;
+let db: Firestore;
+let dedup: Deployed;
+let fifo: Deployed;
+let sink: Server;
+let calls: Call[] = [];
+let answers: number[] = [];
+let onCall = () => {};
+const calledTimes = (times: number) =>
+  new Promise<void>((resolve) => {
+    onCall = () => calls.length >= times && resolve();
+    onCall();
+  });
+
+beforeAll(async () => {
+  sink = createServer(async (request, response) => {
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(chunk);
+    calls.push({ headers: request.headers, body: JSON.parse(Buffer.concat(chunks).toString()) });
+    response.writeHead(answers.shift() ?? 200).end();
+    onCall();
+  });
+  await new Promise<void>((resolve) => sink.listen(0, '127.0.0.1', resolve));
+  const address = sink.address();
+  const sinkUrl = `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}/`;
+  emulator = await startEmulator();
+  const env = { ...emulator.env, GOOGLE_CLOUD_PROJECT: projectId, CONSUMER: 'c', SINK: sinkUrl };
+  [dedup, fifo] = await Promise.all([startFunction('dedup', env), startFunction('fifo', { ...env, CONSUMER: 'f' })]);
+  pubsub = new PubSub({ projectId, apiEndpoint: emulator.pubsub.address });
+  db = firestoreClient(emulator.firestore.address, projectId);
+});
+
+afterAll(async () => {
+  await Promise.all([dedup.kill(), fifo.kill(), pubsub.close(), db.terminate()]);
+  sink.close();
+  await emulator.close();
+});
+
+const reset = () => {
+  calls = [];
+  answers = [];
+};
+
+describe('functions/dedup', () => {
+  test('the same message twice reaches the sink once, as the push envelope and under its key', async () => {
+    reset();
+    const body = pushBody({ 'ptk-key': 'order 17/ü', own: 'a' }, 'hello', 'm1');
+    expect(await post(dedup.url, body)).toBe(204);
+    expect(await post(dedup.url, { ...body, message: { ...body.message, messageId: 'm2', message_id: 'm2' } })).toBe(204);
+    expect(calls).toHaveLength(1);
+    expect(calls[0]?.body).toMatchObject({
+      message: { data: 'aGVsbG8=', attributes: { 'ptk-key': 'order 17/ü', own: 'a' }, messageId: 'm1', message_id: 'm1' },
+      subscription: 'projects/p/subscriptions/s',
+    });
+    expect(calls[0]?.headers['idempotency-key']).toBe(encodeURIComponent('order 17/ü'));
+  });
+
+  test('the record stands under its wire name, with its wire fields', async () => {
+    const { docs } = await db.collection('ptk-dedup').where('key', '==', 'order 17/ü').get();
+    expect(docs[0]?.id).toMatch(/^c~[0-9a-f]{64}$/);
+    expect(docs[0]?.data()).toMatchObject({ v: 1, state: 'done', attempts: 1, leaseMs: 60_000, result: 'processed', seqRef: null });
+    expect(docs[0]?.get('expireAt').toMillis()).toBeGreaterThan(docs[0]?.get('firstSeenAt').toMillis() ?? 0);
+  });
+
+  test('G92: a binary CloudEvent reaches the sink with id, subscription and ordering key, attributes only as well', async () => {
+    reset();
+    const headers = {
+      'ce-id': 'ce-1',
+      'ce-source': '//pubsub.googleapis.com/projects/p/topics/t',
+      'ce-type': 'google.cloud.pubsub.topic.v1.messagePublished',
+      'ce-specversion': '1.0',
+    };
+    const message = { messageId: 'ce-1', publishTime: '2026-01-01T00:00:00Z', attributes: { only: 'attributes' }, orderingKey: 'o' };
+    expect(await post(dedup.url, { message, subscription: 'projects/p/subscriptions/s' }, { headers })).toBe(204);
+    expect(calls[0]?.body).toMatchObject({
+      message: { messageId: 'ce-1', attributes: { only: 'attributes' }, orderingKey: 'o', data: '' },
+      subscription: 'projects/p/subscriptions/s',
+    });
+  });
+
+  test('a structured CloudEvent reaches the sink', async () => {
+    reset();
+    const event = {
+      specversion: '1.0',
+      id: 'ce-2',
+      source: '//x',
+      type: 't',
+      data: { message: { messageId: 'ce-2', data: 'YQ==' }, subscription: 'projects/p/subscriptions/s' },
+    };
+    expect(await post(dedup.url, event, { headers: { 'content-type': 'application/cloudevents+json' } })).toBe(204);
+    expect(calls[0]?.body).toMatchObject({ message: { messageId: 'ce-2', data: 'YQ==' } });
+  });
+
+  test('G93: a sink that fails is 500, and the message comes again with back-off until it is done', async () => {
+    reset();
+    answers = [500, 500];
+    await pubsub.createTopic('again');
+    const retryPolicy = { minimumBackoff: { nanos: 100_000_000 }, maximumBackoff: { seconds: 1 } };
+    await pubsub.topic('again').createSubscription('again', { pushConfig: { pushEndpoint: dedup.url }, retryPolicy });
+    await pubsub.topic('again').publishMessage({ data: Buffer.from('x') });
+    await calledTimes(3);
+    expect(calls.map(({ body }) => body.message.messageId)).toEqual(Array.from({ length: 3 }, () => calls[0]?.body.message.messageId));
+  });
+
+  test('a sink that refuses ends the message with an error in the log', async () => {
+    reset();
+    answers = [422];
+    expect(await post(dedup.url, pushBody({ 'ptk-key': 'refused' }, 'x', 'm9'))).toBe(204);
+    expect(dedup.log).toContainEqual(expect.objectContaining({ severity: 'ERROR', messageId: 'm9', reason: 'refused' }));
+  });
+});
+
+describe('functions/fifo', () => {
+  const numbered = (sequence: number, epoch = 5) =>
+    pushBody(
+      { 'ptk-key': `n${sequence}`, 'ptk-stream': 'orders/1', 'ptk-seq': String(sequence), 'ptk-epoch': String(epoch) },
+      'x',
+      `n${sequence}`,
+    );
+
+  test('delta decides: early is 429, the head runs, old is acked and does not run', async () => {
+    reset();
+    expect(await post(fifo.url, numbered(2))).toBe(429);
+    expect(await post(fifo.url, numbered(1))).toBe(204);
+    expect(await post(fifo.url, numbered(2))).toBe(204);
+    expect(await post(fifo.url, numbered(1))).toBe(204);
+    expect(calls.map(({ body }) => body.message.messageId)).toEqual(['n1', 'n2']);
+    const cursor = await db.collection('ptk-cursors').doc('f~orders%2F1').get();
+    expect(cursor.data()).toMatchObject({ last: 2, epoch: 5, runId: '', attempts: 0 });
+  });
+
+  test('a head that fails stays the head', async () => {
+    reset();
+    answers = [500];
+    expect(await post(fifo.url, numbered(3))).toBe(500);
+    expect(await post(fifo.url, numbered(4))).toBe(429);
+    expect(await post(fifo.url, numbered(3))).toBe(204);
+    expect(calls.map(({ body }) => body.message.messageId)).toEqual(['n3', 'n3']);
+  });
+
+  test('a message without a stream goes straight through', async () => {
+    reset();
+    expect(await post(fifo.url, pushBody({ 'ptk-key': 'free' }))).toBe(204);
+    expect(calls).toHaveLength(1);
+  });
+});
