@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { chmodSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { chmodSync, cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type Zippable, zipSync } from 'fflate';
@@ -48,12 +48,7 @@ function buildPackage(): void {
     stdio: 'inherit',
   });
   const command = join(root, 'dist/src/cli/main.js');
-  if (!existsSync(command)) return;
   chmodSync(command, 0o755);
-  // npm links the commands of dependencies only; inside a checkout `npx pubsub-toolkit` needs this link.
-  const link = join(root, 'node_modules/.bin/pubsub-toolkit');
-  rmSync(link, { force: true });
-  symlinkSync('../../dist/src/cli/main.js', link);
 }
 
 async function buildDeployable({ name, entry, bundle, uses, files, scripts }: (typeof deployables)[number]): Promise<void> {
