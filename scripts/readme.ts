@@ -1,0 +1,29 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { dedupOptions } from '../src/shared/dedup/options.ts';
+import { fifoOptions } from '../src/shared/fifo/options.ts';
+import type { OptionTable } from '../src/shared/options.ts';
+import { outboxOptions } from '../src/shared/outbox/options.ts';
+
+const root = fileURLToPath(new URL('../', import.meta.url));
+const tables: readonly OptionTable[] = [dedupOptions, fifoOptions, outboxOptions];
+
+const optionRow = ([name, { env, about, default: value, min, max }]: [string, OptionTable[string]]): string =>
+  `| \`${env}\` | \`${name}\`: ${about} Default ${value}, from ${min} to ${max}. |`;
+
+/** README.md with the examples as they stand in their files, and the options as they stand in their tables. */
+export function renderReadme(text: string): string {
+  return text
+    .replace(/<!-- example: (\S+) -->\n(?:\n```ts\n[\s\S]*?```\n)?/g, (_, file) => {
+      const code = readFileSync(root + file, 'utf8').trimEnd();
+      return `<!-- example: ${file} -->\n\n\`\`\`ts\n${code}\n\`\`\`\n`;
+    })
+    .replace(/(?:\| `[A-Z_]+` \| `\w+`: .*\|\n)*<!-- options -->/, () => {
+      const rows = tables.flatMap((table) => Object.entries(table).map(optionRow));
+      return `${rows.join('\n')}\n<!-- options -->`;
+    });
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  writeFileSync(`${root}README.md`, renderReadme(readFileSync(`${root}README.md`, 'utf8')));
+}
