@@ -1,0 +1,112 @@
+import { createServer, type Server } from 'node:http';
+import { PubSub } from '@google-cloud/pubsub';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type Emulator, startEmulator } from '../../src/emulator/server.ts';
+import { firestoreStreamStore } from '../../src/shared/adapters/firestore-streams.ts';
+import { pubsubPublisher } from '../../src/shared/adapters/pubsub.ts';
+import { system } from '../../src/shared/adapters/system.ts';
+import { createSequencer } from '../../src/shared/outbox/sequencer.ts';
+import { silentLog } from '../../src/shared/testing.ts';
+import { type Deployed, startFunction } from '../support/deployables.ts';
+import { gate } from '../support/manual-system.ts';
+import { firestoreClient } from '../support/targets.ts';
+
+const projectId = 'ptk-crash';
+let emulator: Emulator;
+let pubsub: PubSub;
+let db: ReturnType<typeof firestoreClient>;
+let fifo: Deployed;
+let sink: Server;
+let seen: string[] = [];
+let onSeen: (body: string) => Promise<void> = async () => {};
+
+beforeAll(async () => {
+  sink = createServer(async (request, response) => {
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(chunk);
+    const body = Buffer.from(JSON.parse(Buffer.concat(chunks).toString()).message.data, 'base64').toString();
+    seen.push(body);
+    await onSeen(body);
+    response.writeHead(204).end();
+  });
+  await new Promise<void>((resolve) => sink.listen(0, '127.0.0.1', resolve));
+  const address = sink.address();
+  emulator = await startEmulator();
+  fifo = await startFunction('fifo', {
+    ...emulator.env,
+    GOOGLE_CLOUD_PROJECT: projectId,
+    CONSUMER: 'c',
+    SINK: `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}/`,
+    FIFO_LEASE_MS: '1000',
+    DEDUP_LEASE_MS: '1000',
+    OUTBOX_RELAY_LEASE_MS: '1000',
+  });
+  pubsub = new PubSub({ projectId, apiEndpoint: emulator.pubsub.address });
+  db = firestoreClient(emulator.firestore.address, projectId);
+  await pubsub.createTopic('orders');
+  const retryPolicy = { minimumBackoff: { nanos: 100_000_000 }, maximumBackoff: { nanos: 300_000_000 } };
+  await pubsub.topic('orders').createSubscription('orders', { pushConfig: { pushEndpoint: fifo.url }, retryPolicy });
+});
+
+afterAll(async () => {
+  await Promise.all([fifo.kill(), pubsub.close(), db.terminate()]);
+  sink.closeAllConnections();
+  sink.close();
+  await emulator.close();
+});
+
+const sequencer = (publish = pubsubPublisher(pubsub).publish) =>
+  createSequencer({
+    streams: firestoreStreamStore(db, system.clock),
+    publisher: { publish },
+    system,
+    log: silentLog,
+    options: { handoffMs: 1_000 },
+  });
+
+async function publishAll(stream: string, names: readonly string[], by = sequencer()): Promise<void> {
+  await Promise.all(names.map((name) => by.publish({ stream, topic: 'orders', key: `${stream}/${name}`, data: Buffer.from(name) })));
+  await by.flush();
+}
+
+describe('functions/fifo and kill -9', () => {
+  test('a process killed in its handler holds its stream for one lease; then the number runs again, and the others after it', async () => {
+    seen = [];
+    const [entered, done] = [gate(), gate()];
+    onSeen = async (body) => {
+      if (body === 'c') done.open();
+      if (body !== 'a' || seen.length > 1) return;
+      entered.open();
+      await new Promise(() => {});
+    };
+    await publishAll('killed', ['a', 'b', 'c']);
+    await entered.opened;
+    await fifo.kill();
+    const killedAtMs = performance.now();
+    await fifo.restart();
+    await done.opened;
+    expect(seen).toEqual(['a', 'a', 'b', 'c']);
+    expect(performance.now() - killedAtMs).toBeGreaterThan(500);
+  });
+
+  test('what a dead publisher numbered and never sent is sent by the relay, in order', async () => {
+    seen = [];
+    const done = gate();
+    onSeen = async (body) => {
+      if (body === 'z') done.open();
+    };
+    // A publisher that dies after the commit sends nothing more.
+    const dying = sequencer(() => Promise.reject(new Error('killed')));
+    await publishAll('left', ['x', 'y', 'z'], dying);
+    const relay = async (): Promise<number> => {
+      const response = await fetch(`${fifo.url}/relay`, { method: 'POST' });
+      const { published } = (await response.json()) as { published: number };
+      return published > 0 ? published : relay();
+    };
+    expect(await relay()).toBe(3);
+    await done.opened;
+    expect(seen).toEqual(['x', 'y', 'z']);
+    const entries = await db.collection('ptk-outbox').where('stream', '==', 'left').get();
+    expect(entries.docs.map((entry) => entry.get('state'))).toEqual(['published', 'published', 'published']);
+  });
+});
