@@ -10,7 +10,7 @@ import type { Context, Handler, VerdictHandler } from '../src/shared/ports.ts';
 import { createPush } from '../src/shared/transports/push.ts';
 import { verdictOf, verdictOfError } from '../src/shared/verdict.ts';
 import { type Base, connectBase, connectFirestore, connectRedis } from '../src/shell/clients.ts';
-import { type Environment, invalid } from '../src/shell/settings.ts';
+import { type Environment, invalid, withoutSecret } from '../src/shell/settings.ts';
 import { createSink } from '../src/shell/sink.ts';
 import { type HttpFunction, pushFunction } from './http.ts';
 
@@ -28,7 +28,7 @@ export async function dedupedSink(base: Base, folder: string): Promise<VerdictHa
   const collection = `${settings.COLLECTION_PREFIX}ptk-dedup`;
   if (settings.DEDUP_MODE === 'inbox') {
     if (!settings.SINK.startsWith('module:'))
-      throw invalid(`SINK is "${settings.SINK}"; DEDUP_MODE=inbox needs a module, whose writes join the transaction`);
+      throw invalid(`SINK is "${withoutSecret(settings.SINK)}"; DEDUP_MODE=inbox needs a module, whose writes join the transaction`);
     const store = firestoreInbox(await connectFirestore(settings), system.clock, collection);
     return createInbox({ ...parts, store })(await createSink(settings.SINK, publisher, folder));
   }

@@ -12,7 +12,8 @@ type Setting = {
   readonly pattern?: RegExp;
 };
 
-const topic = /^(projects\/[^/]+\/topics\/)?[A-Za-z][\w.~+%-]{2,254}$/;
+/** Short or full. */
+export const topicName = /^(projects\/[^/]+\/topics\/)?[A-Za-z][\w.~+%-]{2,254}$/;
 const queue = String.raw`projects\/[^/,]+\/locations\/[^/,]+\/queues\/[A-Za-z0-9-]+`;
 
 /** Every text setting of the deployables (**wire**); numbers stand in the option tables of their features. */
@@ -23,7 +24,7 @@ export const settings = {
   CONSUMER: { about: 'Under whose name keys and cursors are kept; never shared between consumers.', requiredBy: ['dedup', 'fifo'] },
   DEAD_LETTER_TOPIC: {
     about: 'Topic for what can never be handled; without it such a message is logged as an error and ends.',
-    pattern: topic,
+    pattern: topicName,
   },
   SINK: { about: 'Where a message goes: `topic:NAME`, `https://…` or `module:./path.js`.', requiredBy: ['dedup', 'fifo'] },
   STORE: { about: 'Where dedup keys live.', default: 'firestore', oneOf: ['firestore', 'redis'] },
@@ -41,7 +42,7 @@ export const settings = {
     pattern: new RegExp(`^${queue}(,${queue})*$`),
   },
   RELEASE_SERVICE: { about: 'App Engine service that releases; the default service when absent.', pattern: /^[a-z][a-z0-9-]{0,62}$/ },
-  FINAL_TOPIC: { about: 'Topic of messages that are due.', requiredBy: ['delay', 'appengine'], pattern: topic },
+  FINAL_TOPIC: { about: 'Topic of messages that are due.', requiredBy: ['delay', 'appengine'], pattern: topicName },
   LOG_LEVEL: { about: 'Least severity that is logged.', default: 'info', oneOf: ['debug', 'info', 'warn', 'error'] },
 } as const satisfies Record<string, Setting>;
 
@@ -72,5 +73,5 @@ export function readSettings(deployable: Deployable, environment: Environment): 
 
 export const invalid = (message: string): ToolkitError => new ToolkitError('INVALID_SETTINGS', message);
 
-/** A URL may hold a password. */
-const withoutSecret = (text: string): string => text.replace(/\/\/[^@/]*@/, '//…@');
+/** A URL may hold a password, and so may what was meant to be one. */
+export const withoutSecret = (text: string): string => text.replace(/^.*@/s, '…@');

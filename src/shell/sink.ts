@@ -5,7 +5,7 @@ import { ToolkitError, textOf } from '../shared/errors.ts';
 import { dedupKeyOf, forwarded } from '../shared/message.ts';
 import type { Context, Handler, Publisher } from '../shared/ports.ts';
 import { envelopeOf } from '../shared/transports/push.ts';
-import { invalid } from './settings.ts';
+import { invalid, topicName, withoutSecret } from './settings.ts';
 
 const sinkTimeoutMs = 60_000;
 
@@ -16,10 +16,10 @@ const sinkTimeoutMs = 60_000;
  */
 export async function createSink<C extends Context>(sink: string, publisher: Publisher, folder: string): Promise<Handler<C>> {
   const [, scheme = '', target = ''] = /^([a-z]+):(.+)$/s.exec(sink) ?? [];
-  if (scheme === 'topic') return topicSink(publisher, target);
+  if (scheme === 'topic' && topicName.test(target)) return topicSink(publisher, target);
   if (scheme === 'https' || scheme === 'http') return httpSink(sink);
   if (scheme === 'module') return moduleSink(target, folder);
-  throw invalid(`SINK is "${sink}"; it must be topic:NAME, https://… or module:./path.js`);
+  throw invalid(`SINK is "${withoutSecret(sink)}"; it must be topic:NAME, https://… or module:./path.js`);
 }
 
 function topicSink(publisher: Publisher, topic: string): Handler {
@@ -30,11 +30,12 @@ function topicSink(publisher: Publisher, topic: string): Handler {
 
 const loopback = new Set(['localhost', '127.0.0.1', '[::1]']);
 
-/** The push envelope as it came. 2xx: processed; 429 and 5xx may pass; any other answer refuses the message for good. */
+/** The push envelope as it came. 2xx: processed; a 4xx that is about the message refuses it for good; any other answer may pass. */
 function httpSink(sink: string): Handler {
   const url = URL.canParse(sink) ? new URL(sink) : undefined;
-  if (!url || (url.protocol === 'http:' && !loopback.has(url.hostname)))
-    throw invalid(`SINK is "${sink}"; http:// is allowed for loopback only`);
+  if (!url || url.username || url.password)
+    throw invalid(`SINK is "${withoutSecret(sink)}", which is no URL without user name and password`);
+  if (url.protocol === 'http:' && !loopback.has(url.hostname)) throw invalid(`SINK is "${sink}"; http:// is allowed for loopback only`);
   return async (message, context) => {
     const signal = AbortSignal.any([context.signal, AbortSignal.timeout(sinkTimeoutMs)]);
     const headers = {

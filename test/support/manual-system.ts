@@ -18,3 +18,14 @@ export function gate(): Gate {
   });
   return { opened, open };
 }
+
+/** Lets manual time pass, 10 ms at a turn, until the work is done. */
+export async function settled<T>({ time }: { readonly time: ManualTime }, work: Promise<T>): Promise<T> {
+  let done = false;
+  const finished = work.finally(() => {
+    done = true;
+  });
+  finished.catch(() => {});
+  for (let turn = 0; turn < 500 && !done; turn++) await time.advance(10);
+  return finished;
+}

@@ -17,11 +17,19 @@ const record = (changes: Partial<DedupRecord> = {}): DedupRecord => ({
   result: null,
   ...changes,
 });
-const stored = (changes: Partial<DedupRecord>, ageMs: number) => ({ record: record(changes), version: 'v4', writtenAtMs: 1_000, nowMs: 1_000 + ageMs });
+const stored = (changes: Partial<DedupRecord>, ageMs: number) => ({
+  record: record(changes),
+  version: 'v4',
+  writtenAtMs: 1_000,
+  nowMs: 1_000 + ageMs,
+});
 
 describe('decideClaim', () => {
   test('an unseen key runs, as the first attempt of revision 1', () => {
-    expect(decideClaim(undefined, claim)).toMatchObject({ kind: 'run', write: { state: 'running', runId: 'mine', rev: 1, attempts: 1, firstSeenAtMs: 7 } });
+    expect(decideClaim(undefined, claim)).toMatchObject({
+      kind: 'run',
+      write: { state: 'running', runId: 'mine', rev: 1, attempts: 1, firstSeenAtMs: 7 },
+    });
   });
 
   test.each([
@@ -43,7 +51,10 @@ describe('decideClaim', () => {
   });
 
   test('without a limit a key may fail for ever', () => {
-    expect(decideClaim(stored({ state: 'failed', attempts: 999 }, 0), { ...claim, maxAttempts: 0 })).toMatchObject({ kind: 'run', write: { attempts: 1_000 } });
+    expect(decideClaim(stored({ state: 'failed', attempts: 999 }, 0), { ...claim, maxAttempts: 0 })).toMatchObject({
+      kind: 'run',
+      write: { attempts: 1_000 },
+    });
   });
 });
 

@@ -2,7 +2,10 @@ import { describe, expect, test } from 'vitest';
 import { dueOf, nextHop, planDelay, taskId } from '../../src/shared/delay/decide.ts';
 
 const publishTimeMs = Date.UTC(2026, 0, 1);
-const message = (attributes: Record<string, string>, published: number | undefined = publishTimeMs) => ({ attributes, publishTimeMs: published });
+const message = (attributes: Record<string, string>, published: number | undefined = publishTimeMs) => ({
+  attributes,
+  publishTimeMs: published,
+});
 const day = 86_400_000;
 
 describe('dueOf', () => {
@@ -19,11 +22,25 @@ describe('dueOf', () => {
     expect(dueOf(message({ 'ptk-deliver-at': text }))?.dueAtMs).toBe(dueAtMs);
   });
 
-  test.each([['0', 0], ['1', 1], ['60500', 60_500], ['007', 7]])('ptk-delay-ms %s', (text, delayMs) => {
+  test.each([
+    ['0', 0],
+    ['1', 1],
+    ['60500', 60_500],
+    ['007', 7],
+  ])('ptk-delay-ms %s', (text, delayMs) => {
     expect(dueOf(message({ 'ptk-delay-ms': text }))?.dueAtMs).toBe(publishTimeMs + delayMs);
   });
 
-  test.each(['', 'tomorrow', '2026-02-30T00:00:00Z', '2026-13-01T00:00:00Z', '2026-01-01', '2026-01-01T00:00:00', '1769853000', '2026-01-01T25:00:00Z'])('%s is no due time', (text) => {
+  test.each([
+    '',
+    'tomorrow',
+    '2026-02-30T00:00:00Z',
+    '2026-13-01T00:00:00Z',
+    '2026-01-01',
+    '2026-01-01T00:00:00',
+    '1769853000',
+    '2026-01-01T25:00:00Z',
+  ])('%s is no due time', (text) => {
     expect(() => dueOf(message({ 'ptk-deliver-at': text }))).toThrow(expect.objectContaining({ code: 'MALFORMED_MESSAGE' }));
   });
 
@@ -49,7 +66,11 @@ describe('planDelay', () => {
     ['at the publish time', '0', { kind: 'now' }],
     ['1 ms later', '1', { kind: 'task', scheduledForMs: publishTimeMs + 1, dueAtMs: publishTimeMs + 1 }],
     ['25 days later', String(25 * day), { kind: 'task', scheduledForMs: publishTimeMs + 25 * day }],
-    ['25 days and 1 ms later', String(25 * day + 1), { kind: 'task', scheduledForMs: publishTimeMs + 25 * day, dueAtMs: publishTimeMs + 25 * day + 1 }],
+    [
+      '25 days and 1 ms later',
+      String(25 * day + 1),
+      { kind: 'task', scheduledForMs: publishTimeMs + 25 * day, dueAtMs: publishTimeMs + 25 * day + 1 },
+    ],
   ])('%s', (_, delayMs, expected) => {
     expect(planDelay(message({ 'ptk-delay-ms': delayMs }), 0)).toMatchObject(expected);
   });

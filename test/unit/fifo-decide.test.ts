@@ -1,8 +1,23 @@
 import { describe, expect, test } from 'vitest';
 import { advanced, type Cursor, decideSequence, released } from '../../src/shared/fifo/decide.ts';
 
-const cursor = (changes: Partial<Cursor> = {}): Cursor => ({ rev: 9, last: 5, epoch: 100, runId: '', by: 0, started: 5, leaseMs: 500, attempts: 0, ...changes });
-const stored = (changes: Partial<Cursor> = {}, ageMs = 0) => ({ record: cursor(changes), version: 'v', writtenAtMs: 1_000, nowMs: 1_000 + ageMs });
+const cursor = (changes: Partial<Cursor> = {}): Cursor => ({
+  rev: 9,
+  last: 5,
+  epoch: 100,
+  runId: '',
+  by: 0,
+  started: 5,
+  leaseMs: 500,
+  attempts: 0,
+  ...changes,
+});
+const stored = (changes: Partial<Cursor> = {}, ageMs = 0) => ({
+  record: cursor(changes),
+  version: 'v',
+  writtenAtMs: 1_000,
+  nowMs: 1_000 + ageMs,
+});
 const at = (sequence: number, epoch = 100) => ({ stream: 's', epoch, sequence });
 const run = { runId: 'mine', leaseMs: 700 };
 

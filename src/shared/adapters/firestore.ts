@@ -8,7 +8,9 @@ import { fromWire, toWire } from '../wire.ts';
 /** gRPC codes. A refused precondition is one of four, and which one says nothing (protocol 0.7). */
 const grpcCode = { notFound: 5, alreadyExists: 6, failedPrecondition: 9, aborted: 10 } as const;
 
-export const isConflict = (error: unknown): boolean => Object.values<unknown>(grpcCode).includes((error as { code?: unknown }).code);
+const codeOf = (error: unknown): unknown => (error as { code?: unknown } | null | undefined)?.code;
+
+export const isConflict = (error: unknown): boolean => Object.values<unknown>(grpcCode).includes(codeOf(error));
 
 export const storeError = (error: unknown): ToolkitError =>
   new ToolkitError('STORE_UNAVAILABLE', `Firestore: ${error instanceof Error ? error.message : String(error)}`, error);
@@ -64,7 +66,7 @@ export function firestoreInbox(db: Firestore, clock: Pick<Clock, 'nowMs'>, colle
         return 'committed';
       } catch (error) {
         if (error === nothing) return 'nothing';
-        if ((error as { code?: unknown }).code === grpcCode.aborted) return 'contended';
+        if (codeOf(error) === grpcCode.aborted) return 'contended';
         throw isConflict(error) || handling ? error : storeError(error);
       }
     },

@@ -83,7 +83,7 @@ export function createDedup(parts: DedupParts): (handle: Handler) => VerdictHand
       const claim = claimOf(message);
       const identity = JSON.stringify([claim.documentId, claim.claim.fingerprint, claim.claim.seqRef]);
       const first = running.get(identity);
-      if (first) {
+      if (first !== undefined) {
         const verdict = await first;
         return verdict.kind === 'ack' ? ack('duplicate') : verdict;
       }

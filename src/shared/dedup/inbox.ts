@@ -13,8 +13,8 @@ export interface InboxStore<Transaction> {
   /**
    * One try of one transaction: reads the marker, runs the work, writes the marker that it returns (last) and commits. Where
    * the work returns nothing, nothing is written.
-   * @returns `contended` when another transaction won: nothing was written
-   * @throws STORE_UNAVAILABLE, and then the commit may have been applied; or the error of a write that the handler made
+   * @returns `contended` when another transaction won, be it at the commit or at a read of the work: nothing was written
+   * @throws STORE_UNAVAILABLE, and then the commit may have been applied; or the error of the work or of a write that it made
    */
   transact(
     key: string,
@@ -57,12 +57,7 @@ export function createInbox<Transaction>(parts: InboxParts<Transaction>): (handl
         verdict = settled(decision, claim);
         return undefined;
       }
-      try {
-        verdict = verdictOf(await handle(message, { ...context, idempotencyKey: claim.key, fence: decision.write.rev, transaction }));
-      } catch (error) {
-        verdict = verdictOfError(error);
-        log.warn({ key: claim.key, messageId: message.messageId, reason: textOf(error) }, 'handler failed');
-      }
+      verdict = verdictOf(await handle(message, { ...context, idempotencyKey: claim.key, fence: decision.write.rev, transaction }));
       return verdict.kind === 'ack' ? decision.write : undefined;
     };
     for (let tries = 1; tries <= contentionTries; tries++) {

@@ -1,4 +1,4 @@
-import { textOf } from '../errors.ts';
+import { malformed, textOf } from '../errors.ts';
 import { attribute, dedupKeyOf, forwarded, type Message } from '../message.ts';
 import type { Log, Publisher, Scheduler, System, VerdictHandler } from '../ports.ts';
 import { ack, type Verdict, verdictOfError } from '../verdict.ts';
@@ -49,5 +49,6 @@ export function createDelay({ publisher, finalTopic, scheduler, system, log }: D
 
 export function scheduleHop(scheduler: Scheduler, body: TaskBody): Promise<void> {
   const delayCount = body.message.attributes[attribute.delayCount] ?? '0';
+  if (!/^\d{1,9}$/.test(delayCount)) throw malformed(`${attribute.delayCount} is no whole number from 0`);
   return scheduler.schedule({ id: taskId({ ...body, delayCount }), scheduledForMs: body.scheduledForMs, body: encodeTask(body) });
 }

@@ -27,12 +27,22 @@ export function decodeTask(body: unknown): TaskBody {
   if (typeof task !== 'object' || task === null) throw malformed('the task body is no JSON object');
   if (typeof task.v === 'number' && task.v > 1)
     throw new ToolkitError('SERVICE_UNAVAILABLE', `the task has format ${task.v}; this release reads 1`);
-  const message = task.message as { data?: unknown; attributes?: unknown; orderingKey?: unknown } | undefined;
   const numbers = [task.hop, task.dueAtMs, task.scheduledForMs];
-  const texts = [task.source, task.key, task.instruction, message?.data];
-  if (task.v !== 1 || !numbers.every(Number.isSafeInteger) || !texts.every((text) => typeof text === 'string')) {
+  const texts = [task.source, task.key, task.instruction];
+  if (task.v !== 1 || !numbers.every(Number.isSafeInteger) || !texts.every(isText))
     throw malformed('the task body lacks a field of format 1');
-  }
-  if (typeof message?.attributes !== 'object' || message.attributes === null) throw malformed('the task body holds no attributes');
-  return { ...(task as TaskBody), message: { ...(message as OutgoingMessage), data: Buffer.from(String(message.data), 'base64') } };
+  return { ...(task as TaskBody), message: decodeMessage(task.message) };
 }
+
+function decodeMessage(encoded: unknown): OutgoingMessage {
+  const { data, attributes, orderingKey } = (encoded ?? {}) as { data?: unknown; attributes?: unknown; orderingKey?: unknown };
+  const bytes = Buffer.from(isText(data) ? data : '', 'base64');
+  // `Buffer.from` skips what is no base64, and would publish half a message.
+  if (bytes.toString('base64') !== data) throw malformed('the data of the task body is missing or no base64');
+  if (typeof attributes !== 'object' || attributes === null || Array.isArray(attributes) || !Object.values(attributes).every(isText))
+    throw malformed('the attributes of the task body are missing or not all text');
+  if (orderingKey !== undefined && !isText(orderingKey)) throw malformed('the ordering key of the task body is no text');
+  return { data: bytes, attributes: attributes as OutgoingMessage['attributes'], ...(orderingKey && { orderingKey }) };
+}
+
+const isText = (value: unknown): value is string => typeof value === 'string';

@@ -13,7 +13,8 @@ export const fifoOptions = {
     min: 0,
     max: 30_000,
     env: 'FIFO_HOLD_MS',
-    about: 'How long an early delivery waits in its process for the one before it; then it is given back. Each one takes a place of the concurrency.',
+    about:
+      'How long an early delivery waits in its process for the one before it; then it is given back. Each one takes a place of the concurrency.',
   },
   storeTimeoutMs: {
     default: 10_000,

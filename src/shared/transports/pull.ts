@@ -26,6 +26,7 @@ const holdMs = 1_000;
 export function startPull({ subscription, handle, deadLetters, system, log }: PullParts): Pull {
   const running = new Set<Promise<void>>();
   const abort = new AbortController();
+  let closing = false;
 
   const verdictFor = async (message: Message): Promise<Verdict> => {
     const verdict = await handle(message, { signal: abort.signal });
@@ -44,6 +45,7 @@ export function startPull({ subscription, handle, deadLetters, system, log }: Pu
     delivery.nack();
   };
   const take = (delivery: PubsubMessage) => {
+    if (closing) return;
     const work = settle(delivery).finally(() => running.delete(work));
     running.add(work);
   };
@@ -54,7 +56,8 @@ export function startPull({ subscription, handle, deadLetters, system, log }: Pu
 
   return {
     async close() {
-      subscription.removeListener('message', take);
+      // The listener stays: without one the client closes at once, and nacks what is still running.
+      closing = true;
       await Promise.all(running);
       abort.abort();
       await subscription.close();

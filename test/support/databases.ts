@@ -1,0 +1,36 @@
+import type { Firestore } from '@google-cloud/firestore';
+import { afterAll } from 'vitest';
+import { type Emulator, startEmulator } from '../../src/emulator/server.ts';
+import { realTime, type Time } from '../../src/emulator/time.ts';
+import { firestoreClient } from './targets.ts';
+
+export type Databases<T extends Time> = {
+  readonly emulator: Emulator<T>;
+  /** An empty database, and as many clients of it as asked for: each is another process's. */
+  open(): { readonly projectId: string; client(): Firestore };
+};
+
+/** One embedded emulator for a test file, closed with all its clients at the end. */
+export async function firestoreDatabases<T extends Time = Time>(time: T = realTime() as Time as T): Promise<Databases<T>> {
+  const emulator = await startEmulator({ time });
+  const clients: Firestore[] = [];
+  let projects = 0;
+  afterAll(async () => {
+    await Promise.all(clients.map((client) => client.terminate()));
+    await emulator.close();
+  });
+  return {
+    emulator,
+    open() {
+      const projectId = `ptk-database-${++projects}`;
+      return {
+        projectId,
+        client() {
+          const client = firestoreClient(emulator.firestore.address, projectId);
+          clients.push(client);
+          return client;
+        },
+      };
+    },
+  };
+}

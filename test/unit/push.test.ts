@@ -1,0 +1,98 @@
+import { describe, expect, test } from 'vitest';
+import { ToolkitError } from '../../src/shared/errors.ts';
+import type { Message } from '../../src/shared/message.ts';
+import type { DeadLetters, VerdictHandler } from '../../src/shared/ports.ts';
+import { keptDeadLetters, silentLog } from '../../src/shared/testing.ts';
+import { createPush } from '../../src/shared/transports/push.ts';
+import { ack, deadLetter, nack, type Verdict } from '../../src/shared/verdict.ts';
+import { gate } from '../support/manual-system.ts';
+
+const request = { headers: {}, body: { message: { messageId: '5', data: 'eA==' }, subscription: 'projects/p/subscriptions/s' } };
+
+function setUp(handle: VerdictHandler, deadLetters: DeadLetters = keptDeadLetters()) {
+  const logged: string[] = [];
+  const log = { ...silentLog, error: (fields: object, text: string) => void logged.push(`${text}: ${JSON.stringify(fields)}`) };
+  return { logged, push: createPush({ handle, deadLetters, log }) };
+}
+
+describe('push', () => {
+  test.each<[number, Verdict]>([
+    [204, ack('processed')],
+    [204, ack('duplicate')],
+    [204, ack('old')],
+    [204, ack('tombstone')],
+    [204, ack('scheduled')],
+    [204, ack('skipped')],
+    [429, nack('inProgress', 500)],
+    [429, nack('early')],
+    [429, nack('blocked')],
+    [429, nack('leaseLost')],
+    [500, nack('failed')],
+    [503, nack('storeUnavailable')],
+    [204, deadLetter('malformed', 'why')],
+    [204, deadLetter('conflict', 'why')],
+  ])('answers %d for %o', async (status, verdict) => {
+    const { push } = setUp(async () => verdict);
+    expect(await push(request)).toEqual({ status });
+  });
+
+  test('hands the message to its handler once', async () => {
+    const handled: Message[] = [];
+    const { push } = setUp(async (message) => {
+      handled.push(message);
+      return ack('processed');
+    });
+    await push(request);
+    expect(handled).toMatchObject([{ messageId: '5', data: Buffer.from('x'), subscription: 'projects/p/subscriptions/s' }]);
+  });
+
+  test.each([undefined, '', 'text', [], {}, { message: {} }, { message: { messageId: '5', data: '%' } }])(
+    'answers 400 for the body %o, says why, and handles nothing',
+    async (body) => {
+      let runs = 0;
+      const { push, logged } = setUp(async () => {
+        runs += 1;
+        return ack('processed');
+      });
+      const { status, text } = await push({ headers: {}, body });
+      expect([status, runs]).toEqual([400, 0]);
+      expect(text).toMatch(/is missing|is not base64/);
+      expect(logged).toEqual([expect.stringContaining('push request rejected')]);
+    },
+  );
+
+  test('answers a dead letter only once it is stored', async () => {
+    const stored = gate();
+    const order: string[] = [];
+    const deadLetters = {
+      publish: async () => {
+        await stored.opened;
+        order.push('stored');
+      },
+    };
+    const { push } = setUp(async () => deadLetter('malformed', 'why'), deadLetters);
+    const answered = push(request).then(({ status }) => order.push(`answered ${status}`));
+    stored.open();
+    await answered;
+    expect(order).toEqual(['stored', 'answered 204']);
+  });
+
+  test('keeps message and reason of a dead letter', async () => {
+    const deadLetters = keptDeadLetters();
+    await setUp(async () => deadLetter('conflict', 'two bodies'), deadLetters).push(request);
+    expect(deadLetters.kept).toMatchObject([{ message: { messageId: '5' }, reason: 'conflict', detail: 'two bodies' }]);
+  });
+
+  test('does not ack a dead letter that could not be stored', async () => {
+    const deadLetters = { publish: () => Promise.reject(new ToolkitError('SERVICE_UNAVAILABLE', 'no topic')) };
+    const { push, logged } = setUp(async () => deadLetter('malformed', 'why'), deadLetters);
+    expect(await push(request)).toEqual({ status: 500 });
+    expect(logged).toEqual([expect.stringContaining('no topic')]);
+  });
+
+  test('answers 500 where a handler throws that should not, and shows the sender nothing of it', async () => {
+    const { push, logged } = setUp(() => Promise.reject(new Error('boom')));
+    expect(await push(request)).toEqual({ status: 500 });
+    expect(logged).toEqual([expect.stringContaining('boom')]);
+  });
+});

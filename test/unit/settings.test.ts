@@ -1,0 +1,103 @@
+import { describe, expect, test } from 'vitest';
+import { type Deployable, readSettings } from '../../src/shell/settings.ts';
+
+const queue = 'projects/p/locations/l/queues/q';
+const dedup = { GOOGLE_CLOUD_PROJECT: 'p', CONSUMER: 'c', SINK: 'topic:out' };
+const delay = { GOOGLE_CLOUD_PROJECT: 'p', TASK_QUEUES: queue, FINAL_TOPIC: 'final' };
+const needed = { dedup, fifo: dedup, delay, appengine: delay } satisfies Record<Deployable, object>;
+const invalid = (reason: RegExp) => expect.objectContaining({ code: 'INVALID_SETTINGS', message: expect.stringMatching(reason) });
+
+/** The sentence with which the settings are refused. */
+function refusal(deployable: Deployable, environment: Record<string, string>): string {
+  try {
+    readSettings(deployable, environment);
+  } catch (error) {
+    return (error as Error).message;
+  }
+  return 'taken';
+}
+
+describe('readSettings', () => {
+  test.each(Object.entries(needed) as [Deployable, Record<string, string>][])(
+    '%s starts with what it needs, and with nothing less',
+    (deployable, environment) => {
+      expect(readSettings(deployable, environment)).toMatchObject(environment);
+      for (const name of Object.keys(environment)) {
+        const { [name]: _, ...less } = environment;
+        expect(() => readSettings(deployable, less)).toThrow(invalid(new RegExp(`^${name} is not set; ${deployable} needs it`)));
+        expect(() => readSettings(deployable, { ...less, [name]: '' })).toThrow(invalid(new RegExp(`^${name} is not set`)));
+      }
+    },
+  );
+
+  test('fills in what is not set', () => {
+    expect(readSettings('dedup', dedup)).toEqual({
+      ...dedup,
+      FIRESTORE_DATABASE: '(default)',
+      COLLECTION_PREFIX: '',
+      DEAD_LETTER_TOPIC: '',
+      STORE: 'firestore',
+      DEDUP_MODE: 'lease',
+      REDIS_URL: '',
+      REDIS_CA_FILE: '',
+      TASK_QUEUES: '',
+      RELEASE_SERVICE: '',
+      FINAL_TOPIC: '',
+      LOG_LEVEL: 'info',
+    });
+  });
+
+  test.each([
+    ['STORE', 'mongo', 'firestore, redis'],
+    ['STORE', 'Redis', 'firestore, redis'],
+    ['DEDUP_MODE', 'none', 'lease, inbox, off'],
+    ['LOG_LEVEL', 'trace', 'debug, info, warn, error'],
+  ])('%s=%s is refused with what it may be', (name, value, allowed) => {
+    expect(refusal('dedup', { ...dedup, [name]: value })).toBe(`${name} is "${value}"; it must be one of ${allowed}`);
+  });
+
+  test.each([
+    ['DEAD_LETTER_TOPIC', 'dead'],
+    ['DEAD_LETTER_TOPIC', 'projects/p/topics/dead'],
+    ['FINAL_TOPIC', 'abc'],
+    ['FINAL_TOPIC', `a${'x'.repeat(254)}`],
+    ['TASK_QUEUES', `${queue},${queue}-2`],
+    ['RELEASE_SERVICE', 'release-1'],
+    ['COLLECTION_PREFIX', 'x'.repeat(64)],
+    ['REDIS_URL', 'redis://h'],
+    ['REDIS_URL', 'rediss://:secret@h:6379/1'],
+  ])('%s=%s is taken', (name, value) => {
+    expect(readSettings('delay', { ...delay, [name]: value })).toMatchObject({ [name]: value });
+  });
+
+  test.each([
+    ['DEAD_LETTER_TOPIC', '1dead'],
+    ['DEAD_LETTER_TOPIC', 'projects/p/subscriptions/dead'],
+    ['FINAL_TOPIC', 'ab'],
+    ['FINAL_TOPIC', `a${'x'.repeat(255)}`],
+    ['TASK_QUEUES', 'q'],
+    ['TASK_QUEUES', `${queue},`],
+    ['TASK_QUEUES', `${queue}, ${queue}`],
+    ['RELEASE_SERVICE', 'Release'],
+    ['COLLECTION_PREFIX', 'a/b'],
+    ['COLLECTION_PREFIX', 'x'.repeat(65)],
+    ['REDIS_URL', 'http://h'],
+    ['REDIS_URL', 'redis://'],
+  ])('%s=%s is refused for its form', (name, value) => {
+    expect(refusal('delay', { ...delay, [name]: value })).toContain(`${name} is "${value}", which is not of its form.`);
+  });
+
+  test.each(['http://user:secret@h', 'redis:user:secret@h', 'user:secret@h', 'redis//:se/secret@h', 'x://a:secret@b@h'])(
+    'a refused REDIS_URL shows no password: %s',
+    (url) => {
+      expect(refusal('dedup', { ...dedup, REDIS_URL: url })).toMatch(/^REDIS_URL is "…@h", which is not of its form/);
+    },
+  );
+
+  test('Redis needs its URL, and cannot commit in the transaction of an inbox', () => {
+    expect(refusal('dedup', { ...dedup, STORE: 'redis' })).toBe('REDIS_URL is not set; STORE=redis needs it');
+    const redis = { ...dedup, STORE: 'redis', REDIS_URL: 'redis://h' };
+    expect(readSettings('dedup', redis)).toMatchObject({ STORE: 'redis' });
+    expect(refusal('dedup', { ...redis, DEDUP_MODE: 'inbox' })).toMatch(/^DEDUP_MODE=inbox needs STORE=firestore/);
+  });
+});
