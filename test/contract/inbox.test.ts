@@ -9,8 +9,11 @@ import type { Handler, Log } from '../../src/shared/ports.ts';
 import { silentLog, testMessage } from '../../src/shared/testing.ts';
 import { ack, deadLetter, nack } from '../../src/shared/verdict.ts';
 import { firestoreDatabases } from '../support/databases.ts';
+import { manualSystem } from '../support/manual-system.ts';
 
 const { emulator, open } = await firestoreDatabases();
+const manual = manualSystem();
+const timed = await firestoreDatabases(manual.time);
 
 const context = () => ({ signal: new AbortController().signal });
 const message = testMessage({ attributes: { 'ptk-key': 'k' }, data: 'payment' });
@@ -71,10 +74,17 @@ describe.concurrent('inbox on firestore', () => {
       transaction.set(account, { balance: FieldValue.increment(10) }, { merge: true });
     };
     const processes = Array.from({ length: 5 }, () => inbox(store(client()))(adding));
-    const verdicts = await Promise.all(processes.flatMap((deliver) => Array.from({ length: 4 }, () => deliver(message, context()))));
-    const count = (reason: string) => verdicts.filter((verdict) => verdict.reason === reason).length;
+    const deliveries = processes.flatMap((deliver) => Array.from({ length: 4 }, () => deliver(message, context())));
+    const seen = await Promise.all(
+      deliveries.map(async (delivery) => {
+        const { kind, reason } = await delivery;
+        return { reason, effect: kind === 'ack' ? await balance() : 10 };
+      }),
+    );
+    const count = (reason: string) => seen.filter((verdict) => verdict.reason === reason).length;
     expect(count('processed')).toBe(1);
     expect(count('duplicate') + count('inProgress')).toBe(19);
+    expect(seen.filter(({ effect }) => effect !== 10)).toEqual([]);
     expect(await balance()).toBe(10);
   });
 
@@ -185,5 +195,22 @@ describe.concurrent('inbox on firestore', () => {
     const other = testMessage({ attributes: { 'ptk-key': 'k' }, data: 'refund' });
     expect(await inbox()(handler)(other, context())).toMatchObject({ kind: 'deadLetter', reason: 'conflict' });
     expect(await balance()).toBe(10);
+  });
+});
+
+describe('inbox on firestore: time', () => {
+  test('a finished key counts until its time is over by the clock of the store, though its record stays', async () => {
+    const db = timed.open().client();
+    const store = firestoreInbox(db, manual.clock, 'ptk-dedup');
+    const inbox = createInbox({ consumer: 'c', store, system: manual, log: silentLog, options: { ttlSeconds: 60 } });
+    const effects = db.collection('effects');
+    const deliver = inbox(async (_, { transaction }) => void transaction.create(effects.doc(), {}));
+    expect(await deliver(message, context())).toEqual(ack('processed'));
+    await manual.time.advance(59_999);
+    expect(await deliver(message, context())).toEqual(ack('duplicate'));
+    await manual.time.advance(1);
+    expect(await deliver(message, context())).toEqual(ack('processed'));
+    expect((await effects.get()).size).toBe(2);
+    expect((await db.doc(`ptk-dedup/c~${hash('k')}`).get()).data()).toMatchObject({ rev: 2, state: 'done' });
   });
 });

@@ -44,7 +44,8 @@ export type BacklogParts = {
   readonly time: Time;
   readonly faults: Faults;
   readonly settings: () => SubscriptionSettings;
-  readonly forwardDead: (item: Item) => void;
+  /** False where there is nowhere to forward to; then the message stays. */
+  readonly forwardDead: (item: Item) => boolean;
 };
 
 /** So that streams share the load. */
@@ -98,9 +99,8 @@ export function createBacklog({ time, faults, settings, forwardDead }: BacklogPa
     release(lease);
     item.failures += 1;
     const { deadLetterPolicy, retryPolicy } = settings();
-    if (deadLetterPolicy && item.failures >= deadLetterPolicy.maxDeliveryAttempts) {
+    if (deadLetterPolicy && item.failures >= deadLetterPolicy.maxDeliveryAttempts && forwardDead(item)) {
       finish(item);
-      forwardDead(item);
       return wake();
     }
     const delayMs = backoffMs(retryPolicy, item.failures);
@@ -141,24 +141,20 @@ export function createBacklog({ time, faults, settings, forwardDead }: BacklogPa
     const most = Math.min(room.messages, mostAtOnce);
     const taken: Item[] = [];
     let bytes = 0;
-    // A message larger than the whole room still goes out, alone.
-    const fits = () => taken.length < most && (bytes < room.bytes || (room.isIdle && taken.length === 0));
+    const admit = (item: Item) => {
+      // A message larger than the whole room still goes out, alone.
+      const alone = room.isIdle && taken.length === 0;
+      if (taken.length >= most || (bytes + item.bytes > room.bytes && !alone)) return false;
+      taken.push(item);
+      bytes += item.bytes;
+      return true;
+    };
     for (const name of readyKeys) {
-      if (!fits()) break;
       const key = keys.get(name);
-      if (!key) continue;
-      const batch = key.takeBatch(Math.min(consumer.keyBatch, most - taken.length));
-      taken.push(...batch);
-      bytes += batch.reduce((sum, item) => sum + item.bytes, 0);
+      if (!key?.takeBatch(consumer.keyBatch, admit)) break;
       noteKey(name, key);
     }
-    while (fits()) {
-      const next = ready.peek();
-      if (!next || (bytes + next.bytes > room.bytes && !(room.isIdle && taken.length === 0))) break;
-      ready.take();
-      taken.push(next);
-      bytes += next.bytes;
-    }
+    for (let next = ready.peek(); next && admit(next); next = ready.peek()) ready.take();
     return taken;
   };
 

@@ -1,4 +1,5 @@
 import type { Item } from './backlog.ts';
+import { readyQueue } from './ready-queue.ts';
 
 /**
  * The messages of one ordering key. At most one batch is out; a redelivered message takes all later ones of its batch with it,
@@ -6,12 +7,12 @@ import type { Item } from './backlog.ts';
  */
 export type OrderedKey = {
   add(item: Item): void;
-  /** The next batch, in order; empty while one is out or the key waits for its back-off. */
-  takeBatch(most: number): Item[];
-  /** True when that ended the batch and more is waiting. */
+  /** Offers the next batch in order, until one is not admitted; offers nothing while one is out or the key waits. */
+  takeBatch(most: number, admit: (item: Item) => boolean): number;
   acked(item: Item): void;
   /** What goes back with the item: it and all after it in the batch. */
   failed(item: Item): Item[];
+  /** Each wait needs a resume of its own. */
   wait(): void;
   resume(): void;
   isReady(): boolean;
@@ -19,39 +20,51 @@ export type OrderedKey = {
 };
 
 export function orderedKey(): OrderedKey {
-  let pending: Item[] = [];
-  /** Delivered and in order; an acked one stays until all before it are acked. */
+  const unseen = readyQueue<Item>();
+  /** Goes out again before what is unseen. */
+  let returned: Item[] = [];
+  /** Delivered and in order; an acked one stays until all are acked. */
   let batch: { item: Item; acked: boolean }[] = [];
-  let waiting = false;
+  let waits = 0;
+  const endIfAcked = () => {
+    if (batch.every((one) => one.acked)) batch = [];
+  };
+  const isEmpty = () => returned.length === 0 && unseen.length === 0 && batch.length === 0;
+  const isReady = () => waits === 0 && batch.length === 0 && !isEmpty();
   return {
-    add: (item) => void pending.push(item),
-    takeBatch(most) {
-      if (waiting || batch.length > 0) return [];
-      const items = pending.slice(0, most);
-      pending = pending.slice(items.length);
-      batch = items.map((item) => ({ item, acked: false }));
-      return items;
+    add: unseen.push,
+    takeBatch(most, admit) {
+      if (!isReady()) return 0;
+      while (batch.length < most) {
+        const again = returned[batch.length];
+        const item = again ?? unseen.peek();
+        if (!item || !admit(item)) break;
+        if (!again) unseen.take();
+        batch.push({ item, acked: false });
+      }
+      returned = returned.slice(batch.length);
+      return batch.length;
     },
     acked(item) {
       const entry = batch.find((one) => one.item === item);
       if (entry) entry.acked = true;
-      if (batch.every((one) => one.acked)) batch = [];
+      endIfAcked();
     },
     failed(item) {
       const index = batch.findIndex((one) => one.item === item);
-      const back = index < 0 ? [] : batch.slice(index).map((one) => one.item);
-      batch = index < 0 ? batch : batch.slice(0, index);
-      if (batch.every((one) => one.acked)) batch = [];
-      pending = [...back, ...pending];
+      if (index < 0) return [];
+      const back = batch.splice(index).map((one) => one.item);
+      endIfAcked();
+      returned = [...back, ...returned];
       return back;
     },
     wait: () => {
-      waiting = true;
+      waits += 1;
     },
     resume: () => {
-      waiting = false;
+      waits -= 1;
     },
-    isReady: () => !waiting && batch.length === 0 && pending.length > 0,
-    isEmpty: () => pending.length === 0 && batch.length === 0,
+    isReady,
+    isEmpty,
   };
 }

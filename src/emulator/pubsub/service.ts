@@ -15,6 +15,18 @@ export type PubsubEmulator = {
   close(): void;
   /** Messages without an ack, of one subscription or of all. */
   backlog(subscription?: string): number;
+  /** Ends every open stream with UNAVAILABLE, as the service does now and then; clients open new ones. */
+  endStreams(): void;
+};
+
+export type PubsubOptions = {
+  readonly time: Time;
+  readonly faults: Faults;
+  /**
+   * How an ordered subscription that is pulled hands out a key: several messages at once in order, as the service does (`batch`,
+   * the default), or each after the ack of the one before (`strict`).
+   */
+  readonly ordering?: 'batch' | 'strict';
 };
 
 type Paging = { readonly pageSize: number; readonly pageToken: string };
@@ -26,7 +38,8 @@ const deletedTopic = '_deleted-topic_';
 const pullWaitMs = 10_000;
 const ackRequestBytes = 524_288;
 
-export function createPubsubEmulator({ time, faults }: { time: Time; faults: Faults }): PubsubEmulator {
+export function createPubsubEmulator({ time, faults, ordering = 'batch' }: PubsubOptions): PubsubEmulator {
+  const keyBatch = ordering === 'strict' ? 1 : Number.POSITIVE_INFINITY;
   const subscriptions = new Map<string, Subscription>();
   const deliver = (topic: string, message: PubsubMessage) => {
     for (const { settings, backlog } of subscriptions.values())
@@ -89,7 +102,7 @@ export function createPubsubEmulator({ time, faults }: { time: Time; faults: Fau
       const settings = normalized(asked);
       checkDeadLetterTopic(settings);
       if (subscriptions.has(asked.name)) throw alreadyExists(`subscription ${asked.name} exists`);
-      subscriptions.set(asked.name, createSubscription(settings, { time, faults, publishDead }));
+      subscriptions.set(asked.name, createSubscription(settings, { time, faults, keyBatch, publishDead }));
       return settings;
     },
     GetSubscription: ({ subscription }: { subscription: string }) => find(subscription).settings(),
@@ -97,7 +110,7 @@ export function createPubsubEmulator({ time, faults }: { time: Time; faults: Fau
       if (!subscription) throw invalidArgument('subscription is missing');
       const found = find(subscription.name);
       const next = updated(found.settings(), subscription, updateMask?.paths ?? []);
-      checkDeadLetterTopic(next);
+      if (updateMask?.paths.includes('dead_letter_policy')) checkDeadLetterTopic(next);
       found.change(next);
       return next;
     },
@@ -162,6 +175,9 @@ export function createPubsubEmulator({ time, faults }: { time: Time; faults: Fau
       const found = subscriptions.get(name);
       if (!found) throw notFound(`subscription ${name} does not exist`);
       return found.backlog.size();
+    },
+    endStreams() {
+      for (const subscription of subscriptions.values()) subscription.endStreams(streamsEnded);
     },
   };
 }

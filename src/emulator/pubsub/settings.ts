@@ -46,7 +46,7 @@ export function normalized(asked: SubscriptionSettings): SubscriptionSettings {
   const retention = asked.messageRetentionDuration ?? duration(7 * day);
   const ackDeadlineSeconds = asked.ackDeadlineSeconds || 10;
   within('ack_deadline_seconds', ackDeadlineSeconds, ranges.ackDeadlineSeconds);
-  within('message_retention_duration in seconds', msOfDuration(retention) / 1_000, ranges.retentionSeconds);
+  checkRetention(retention);
   return {
     ...asked,
     ackDeadlineSeconds,
@@ -58,6 +58,10 @@ export function normalized(asked: SubscriptionSettings): SubscriptionSettings {
     detached: false,
     state: 'ACTIVE',
   };
+}
+
+export function checkRetention(retention: Duration | null): void {
+  if (retention) within('message_retention_duration in seconds', msOfDuration(retention) / 1_000, ranges.retentionSeconds);
 }
 
 function refuseUnsupported(asked: SubscriptionSettings): void {

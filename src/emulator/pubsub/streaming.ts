@@ -17,6 +17,7 @@ export type PullStream = ServerDuplexStream<StreamingPullRequest, object>;
 export type StreamSubscription = {
   readonly backlog: Backlog;
   readonly settings: () => SubscriptionSettings;
+  readonly keyBatch: number;
   /** Open streams, so that the subscription's deletion ends them. */
   readonly streams: Set<(error: RpcError) => void>;
 };
@@ -46,7 +47,7 @@ export function openStream(call: PullStream, find: (subscription: string) => Str
 }
 
 function open(call: PullStream, first: StreamingPullRequest, subscription: StreamSubscription, end: (error: RpcError) => void) {
-  const { backlog, settings, streams } = subscription;
+  const { backlog, keyBatch, settings, streams } = subscription;
   checkDeadline(first.streamAckDeadlineSeconds);
   const most = { messages: limit(first.maxOutstandingMessages), bytes: limit(first.maxOutstandingBytes) };
   let leaseMs = (first.streamAckDeadlineSeconds || settings().ackDeadlineSeconds) * 1_000;
@@ -54,7 +55,7 @@ function open(call: PullStream, first: StreamingPullRequest, subscription: Strea
   const { enableExactlyOnceDelivery, enableMessageOrdering } = settings();
   const subscriptionProperties = { exactlyOnceDeliveryEnabled: enableExactlyOnceDelivery, messageOrderingEnabled: enableMessageOrdering };
   const consumer: Consumer = {
-    keyBatch: Number.POSITIVE_INFINITY,
+    keyBatch,
     room: () => ({
       messages: most.messages - outstanding.messages,
       bytes: most.bytes - outstanding.bytes,
@@ -119,4 +120,5 @@ function checkDeadline(seconds: number): void {
 /** Zero and less mean no limit. */
 const limit = (text: string): number => (Number(text) > 0 ? Number(text) : Number.POSITIVE_INFINITY);
 
+/** What the service says when it moves a stream, as it does now and then. */
 export const streamsEnded = new RpcError(status.UNAVAILABLE, 'the server closes; open the stream again');

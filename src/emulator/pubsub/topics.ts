@@ -2,12 +2,13 @@ import { alreadyExists, invalidArgument, notFound, unimplemented } from '../grpc
 import type { Time } from '../time.ts';
 import { checkPublish, type PubsubMessage, timestampOf } from './messages.ts';
 import { checkName, projectOf } from './names.ts';
+import { checkRetention, type Duration } from './settings.ts';
 
 /** A topic as it stands on the wire, as far as the emulator keeps it. */
 export type TopicSettings = {
   readonly name: string;
   readonly labels: Readonly<Record<string, string>>;
-  readonly messageRetentionDuration: unknown;
+  readonly messageRetentionDuration: Duration | null;
   readonly kmsKeyName: string;
 } & Readonly<Record<string, unknown>>;
 
@@ -20,8 +21,8 @@ export type Topics = {
   delete(name: string): void;
   /** Gives ids and a publish time and hands each message on. Nothing of a refused request is stored. */
   publish(name: string, messages: readonly PubsubMessage[]): readonly string[];
-  /** A dead letter: it has more attributes than a publisher may give, and its topic may be gone. */
-  forward(name: string, message: PubsubMessage): void;
+  /** A dead letter: it has more attributes than a publisher may give. False where its topic is gone. */
+  forward(name: string, message: PubsubMessage): boolean;
 };
 
 /** Ids are unique over all topics; the service promises it for one. */
@@ -30,6 +31,7 @@ const firstMessageId = 10_000_000_000;
 export function createTopics(time: Time, deliver: (topic: string, message: PubsubMessage) => void): Topics {
   const topics = new Map<string, TopicSettings>();
   let messageSerial = firstMessageId;
+  let lastPublishMs = 0;
   const get = (name: string) => {
     const topic = topics.get(checkName('topics', name));
     if (!topic) throw notFound(`topic ${name} does not exist`);
@@ -37,13 +39,16 @@ export function createTopics(time: Time, deliver: (topic: string, message: Pubsu
   };
   const store = (name: string, { data, attributes, orderingKey }: PubsubMessage) => {
     const messageId = String(++messageSerial);
-    deliver(name, { data, attributes, orderingKey, messageId, publishTime: timestampOf(time.nowMs()) });
+    // The machine's clock may be set back; publish times never go back.
+    lastPublishMs = Math.max(lastPublishMs, time.nowMs());
+    deliver(name, { data, attributes, orderingKey, messageId, publishTime: timestampOf(lastPublishMs) });
     return messageId;
   };
   return {
     create(asked) {
       checkName('topics', asked.name);
       refuseUnsupported(asked);
+      checkRetention(asked.messageRetentionDuration);
       if (topics.has(asked.name)) throw alreadyExists(`topic ${asked.name} exists`);
       topics.set(asked.name, { ...asked, state: 'ACTIVE' });
       return get(asked.name);
@@ -59,6 +64,7 @@ export function createTopics(time: Time, deliver: (topic: string, message: Pubsu
         const field = path === 'labels' ? 'labels' : 'messageRetentionDuration';
         next[field] = asked[field];
       }
+      checkRetention(asked.messageRetentionDuration);
       topics.set(asked.name, next as TopicSettings);
       return get(asked.name);
     },
@@ -73,7 +79,9 @@ export function createTopics(time: Time, deliver: (topic: string, message: Pubsu
       return messages.map((message) => store(name, message));
     },
     forward(name, message) {
-      if (topics.has(name)) store(name, message);
+      if (!topics.has(name)) return false;
+      store(name, message);
+      return true;
     },
   };
 }

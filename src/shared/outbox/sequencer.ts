@@ -1,6 +1,6 @@
 import { ToolkitError, textOf } from '../errors.ts';
 import { attribute, type OutgoingMessage } from '../message.ts';
-import { encodeName } from '../names.ts';
+import { documentId, encodeName } from '../names.ts';
 import { type Options, readOptions } from '../options.ts';
 import type { Log, Publisher, System } from '../ports.ts';
 import { type Draft, stamped } from '../publishing.ts';
@@ -40,6 +40,9 @@ type Lane = { readonly jobs: Job[]; running: Promise<void> | undefined };
 const groupMessages = 400;
 const groupBytes = 8 * 1024 * 1024;
 const messageBytes = 1_000_000;
+/** Of one attribute, by Pub/Sub (`docs/facts.md` A.3). */
+const attributeNameBytes = 256;
+const attributeValueBytes = 1_024;
 const commitTries = 20;
 /** How many streams' counters are remembered; another one costs a read. */
 const rememberedCounters = 10_000;
@@ -135,8 +138,8 @@ export function createSequencer(parts: SequencerParts): Sequencer {
       return new Promise((resolve, reject) => {
         const message = stamped(draft, system);
         const key = message.attributes[attribute.key] ?? '';
-        encodeName(stream, attribute.stream);
-        refuseTooLarge(message);
+        documentId(encodeName(stream, attribute.stream));
+        refuseTooLarge({ ...message, attributes: { ...message.attributes, [attribute.stream]: stream } });
         const lane = lanes.get(stream) ?? { jobs: [], running: undefined };
         lanes.set(stream, lane);
         lane.jobs.push({ unnumbered: { stream, key, topic, message }, resolve, reject });
@@ -160,6 +163,14 @@ function refuseTooLarge(message: OutgoingMessage): void {
   const bytes = sizeOf(message);
   if (bytes > messageBytes)
     throw new ToolkitError('MESSAGE_TOO_LARGE', `the message takes ${bytes} bytes; an outbox entry holds at most ${messageBytes}`);
+  for (const [name, value] of Object.entries(message.attributes)) {
+    const [nameBytes, valueBytes] = [Buffer.byteLength(name), Buffer.byteLength(value)];
+    if (nameBytes > attributeNameBytes || valueBytes > attributeValueBytes)
+      throw new ToolkitError(
+        'MESSAGE_TOO_LARGE',
+        `attribute ${name.slice(0, 40)} takes ${nameBytes} + ${valueBytes} bytes; at most ${attributeNameBytes} + ${attributeValueBytes} are allowed`,
+      );
+  }
 }
 
 function sizeOf({ data, attributes }: OutgoingMessage): number {
