@@ -1,6 +1,7 @@
 import express, { type Express } from 'express';
 import type { createRelease } from '../src/shared/delay/release.ts';
-import { errorCodeOf, errorCodes, textOf } from '../src/shared/errors.ts';
+import { textOf } from '../src/shared/errors.ts';
+import type { Message } from '../src/shared/message.ts';
 import type { DeadLetters, Log } from '../src/shared/ports.ts';
 import { verdictOfError } from '../src/shared/verdict.ts';
 
@@ -15,6 +16,17 @@ const bodyLimit = '2mb';
  */
 export function createApp({ release, deadLetters, log }: AppParts): Express {
   const app = express().disable('x-powered-by');
+  const endOf = async (error: unknown, message: Message): Promise<200 | 500> => {
+    const verdict = verdictOfError(error);
+    if (verdict.kind !== 'deadLetter') return 500;
+    try {
+      await deadLetters.publish(message, verdict);
+      return 200;
+    } catch (failure) {
+      log.error({ messageId: message.messageId, reason: textOf(failure) }, 'dead letter not published');
+      return 500;
+    }
+  };
   app.get(['/healthz', '/_ah/warmup'], (_request, response) => {
     response.sendStatus(200);
   });
@@ -30,15 +42,8 @@ export function createApp({ release, deadLetters, log }: AppParts): Express {
       log.debug({ task, ...released }, 'released');
       response.sendStatus(200);
     } catch (error) {
-      const code = errorCodeOf(error);
-      const verdict = verdictOfError(error);
-      if (code && errorCodes[code].fate === 'deadLetter' && verdict.kind === 'deadLetter') {
-        await deadLetters.publish(asMessage(String(request.body ?? ''), queue, task), verdict);
-        response.sendStatus(200);
-        return;
-      }
       log.warn({ task, queue, reason: textOf(error) }, 'not released');
-      response.sendStatus(500);
+      response.sendStatus(await endOf(error, asMessage(String(request.body ?? ''), queue, task)));
     }
   });
   return app;
@@ -53,7 +58,7 @@ function parsed(body: unknown): unknown {
   }
 }
 
-const asMessage = (body: string, queue: string, task: string) => ({
+const asMessage = (body: string, queue: string, task: string): Message => ({
   messageId: task,
   data: Buffer.from(body),
   attributes: {},

@@ -120,23 +120,31 @@ describe('sequencer on firestore: time', () => {
     expect(publisher.published).toEqual([]);
   });
 
+  /** Has nothing, and takes what `append` lets through. */
+  const emptyStreams = (append: StreamStore['append']): StreamStore => ({
+    look: async (_, group) => ({ state: { absentAtMs: 100 }, entries: group.map(() => undefined) }),
+    append,
+    markPublished: async () => {},
+    dueStreams: async () => [],
+    pending: async () => [],
+    note: async () => {},
+  });
+
   test('a store that stays away is named as such, not as contention', async () => {
-    const { sequencer, streams } = sequencing(timed, manual);
-    const { publish } = sequencer({ streams: { ...streams(), append: () => Promise.reject(unavailable()) } });
+    const { sequencer } = sequencing(timed, manual);
+    const { publish } = sequencer({ streams: emptyStreams(() => Promise.reject(unavailable())) });
     await expect(settled(manual, publish(draft('k')))).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
   });
 
   test('a counter that others always move first is STREAM_CONTENDED, which names the stream, and the next publish works', async () => {
-    const { sequencer, streams } = sequencing(timed, manual);
-    const store = streams();
+    const { sequencer } = sequencing(timed, manual);
     let losses = 20;
-    const contended: StreamStore = { ...store, append: async (...args) => (losses-- > 0 ? undefined : store.append(...args)) };
-    const { publish } = sequencer({ streams: contended });
-    const lost = await settled(
-      manual,
-      publish(draft('k')).catch((error: unknown) => error),
-    );
-    expect(lost).toMatchObject({ code: 'STREAM_CONTENDED', message: expect.stringContaining('stream s') });
+    const streams = emptyStreams(async (_, { counter }) => (losses-- > 0 ? undefined : { counter, version: 'v' }));
+    const { publish } = sequencer({ streams });
+    await expect(settled(manual, publish(draft('k')))).rejects.toMatchObject({
+      code: 'STREAM_CONTENDED',
+      message: expect.stringContaining('stream s'),
+    });
     expect(await settled(manual, publish(draft('k')))).toMatchObject({ sequence: 1 });
   });
 });

@@ -1,124 +1,196 @@
-import { afterAll, beforeEach, describe, expect, test } from 'vitest';
-import { type ManualTime, manualTime } from '../../src/emulator/time.ts';
+import { afterAll, describe, expect, test } from 'vitest';
+import { manualTime } from '../../src/emulator/time.ts';
 import { statement } from '../support/targets.ts';
-import { type RawPubsub, type RawReceived, rawPubsub, textOf, textsOf } from './pubsub-raw.ts';
-import { embeddedPubsub, withPubsub } from './pubsub-targets.ts';
+import { type RawPubsub, type RawReceived, textOf, textsOf } from './pubsub-raw.ts';
+import { embeddedPubsub, pubsubTargets, withPubsub, withRawPubsub } from './pubsub-targets.ts';
 
-/** Deadlines and back-off on manual time, so on the embedded emulator alone. */
-const embedded = await embeddedPubsub<ManualTime>(manualTime());
-const { target, time } = embedded;
-let raw: RawPubsub;
-let project = 0;
-
-beforeEach(() => {
-  raw = rawPubsub(target, `ordering-${project++}`);
-  return () => raw.close();
-});
+const embedded = await embeddedPubsub();
 afterAll(embedded.stop);
+const manual = await embeddedPubsub(manualTime());
+afterAll(manual.stop);
+const strict = await embeddedPubsub(manualTime(), { ordering: 'strict' });
+afterAll(strict.stop);
 
-async function worker(settings: object = {}, ...texts: string[]): Promise<{ topic: string; subscription: string }> {
+const ordered = { enableMessageOrdering: true };
+const seconds = (count: number) => ({ seconds: String(count), nanos: 0 });
+
+async function orderedSubscription(raw: RawPubsub, settings: object = {}): Promise<{ topic: string; subscription: string }> {
   const topic = await raw.createTopic('orders');
-  const subscription = await raw.createSubscription('worker', topic, settings);
-  if (texts.length > 0) await raw.publish(topic, texts);
-  return { topic, subscription };
+  return { topic, subscription: await raw.createSubscription('worker', topic, { ...ordered, ...settings }) };
 }
-const nack = (subscription: string, received: readonly RawReceived[]) => raw.modifyDeadline(subscription, received, 0);
 
-describe('Pub/Sub ordering', () => {
-  const ordered = { enableMessageOrdering: true };
+const only = (received: readonly RawReceived[], ...texts: string[]) => received.filter((one) => texts.includes(textOf(one)));
 
-  statement(target, 44, 'the messages of a key may come in one answer', async () => {
-    const { topic, subscription } = await worker(ordered);
-    await raw.publish(topic, ['1', '2', '3'], 'k');
-    expect(textsOf(await raw.pull(subscription))).toEqual(['1', '2', '3']);
-    await raw.publish(topic, ['4'], 'k');
-    expect(await raw.pull(subscription)).toEqual([]);
+for (const target of pubsubTargets(embedded)) {
+  describe(`Pub/Sub ordering: ${target.name}`, () => {
+    statement(
+      target,
+      43,
+      '1,000 messages of 20 keys come in order within each key, over five streams',
+      withPubsub(target, async (pubsub) => {
+        const [topic] = await pubsub.createTopic('orders');
+        const [subscription] = await topic.createSubscription('worker', ordered);
+        const publisher = pubsub.topic('orders', { messageOrdering: true });
+        const keys = Array.from({ length: 20 }, (_, index) => `key-${index}`);
+        const numbers = Array.from({ length: 50 }, (_, index) => String(index));
+        const received = new Map<string, string[]>(keys.map((key) => [key, []]));
+        let left = keys.length * numbers.length;
+        const all = new Promise<void>((resolve) =>
+          subscription.on('message', (message) => {
+            received.get(message.orderingKey ?? '')?.push(message.data.toString());
+            message.ack();
+            if (--left === 0) resolve();
+          }),
+        );
+        const published = numbers.flatMap((text) =>
+          keys.map((orderingKey) => publisher.publishMessage({ data: Buffer.from(text), orderingKey })),
+        );
+        await Promise.all([...published, all]);
+        for (const [key, texts] of received) expect(texts, key).toEqual(numbers);
+      }),
+    );
+
+    statement(
+      target,
+      44,
+      'messages of one key come several at once, and no more until all of them are acked',
+      withRawPubsub(target, async (raw) => {
+        const { topic, subscription } = await orderedSubscription(raw);
+        await raw.publish(topic, ['1', '2', '3'], 'k');
+        const first = await raw.pull(subscription);
+        expect(textsOf(first)).toEqual(['1', '2', '3']);
+        await raw.publish(topic, ['4'], 'k');
+        await raw.acknowledge(subscription, only(first, '1', '2'));
+        expect(await raw.pull(subscription)).toEqual([]);
+        await raw.acknowledge(subscription, only(first, '3'));
+        expect(textsOf(await raw.pull(subscription))).toEqual(['4']);
+      }),
+    );
+
+    statement(
+      target,
+      45,
+      'a nacked message takes all later ones of its key with it, acked or not',
+      withRawPubsub(target, async (raw) => {
+        const { topic, subscription } = await orderedSubscription(raw);
+        await raw.publish(topic, ['1', '2', '3', '4', '5'], 'k');
+        const received = await raw.pull(subscription);
+        await raw.acknowledge(subscription, only(received, '1', '3'));
+        await raw.modifyDeadline(subscription, only(received, '2'), 0);
+        expect(textsOf(await raw.pull(subscription))).toEqual(['2', '3', '4', '5']);
+      }),
+      { differs: 'brings the rest of the key only once all of it is acked, and the nacked message last' },
+    );
+
+    statement(
+      target,
+      47,
+      'a dead-lettered message lets the rest of its key go on',
+      withRawPubsub(target, async (raw) => {
+        const deadLetterTopic = await raw.createTopic('dead');
+        const { topic, subscription } = await orderedSubscription(raw, { deadLetterPolicy: { deadLetterTopic, maxDeliveryAttempts: 5 } });
+        await raw.publish(topic, ['poison', '1', '2'], 'k');
+        for (let attempt = 1; attempt <= 5; attempt++) {
+          const received = await raw.pull(subscription, 1);
+          expect(textsOf(received)).toEqual(['poison']);
+          await raw.modifyDeadline(subscription, received, 0);
+        }
+        expect(textsOf(await raw.pull(subscription))).toEqual(['1', '2']);
+      }),
+      { differs: 'hands out the later messages of a key before a nacked one' },
+    );
   });
+}
 
-  statement(target, 45, 'a nack of the second of five brings it and all after it again, in order, one that was acked too', async () => {
-    const { topic, subscription } = await worker(ordered);
-    await raw.publish(topic, ['1', '2', '3', '4', '5'], 'k');
-    const received = await raw.pull(subscription);
-    const only = (text: string) => received.filter((one) => textOf(one) === text);
-    await raw.acknowledge(subscription, [...only('1'), ...only('3')]);
-    await nack(subscription, only('2'));
-    const again = await raw.pull(subscription);
-    expect(textsOf(again)).toEqual(['2', '3', '4', '5']);
-    await raw.acknowledge(subscription, again);
-    expect(embedded.backlog(subscription)).toBe(0);
-  });
+describe('Pub/Sub ordering: manual time', () => {
+  const { target, time } = manual;
 
-  statement(target, 46, 'other keys and messages without a key flow while one key waits', async () => {
-    const { topic, subscription } = await worker({
-      ...ordered,
-      retryPolicy: { minimumBackoff: { seconds: 5 }, maximumBackoff: { seconds: 5 } },
-    });
-    await raw.publish(topic, ['a1'], 'a');
-    await nack(subscription, await raw.pull(subscription));
-    await raw.publish(topic, ['a2'], 'a');
-    await raw.publish(topic, ['b1'], 'b');
-    await raw.publish(topic, ['free']);
-    expect(textsOf(await raw.pull(subscription)).sort()).toEqual(['b1', 'free']);
-    await time.advance(5_000);
-    expect(textsOf(await raw.pull(subscription))).toEqual(['a1', 'a2']);
-  });
-
-  statement(target, 47, 'a dead letter at the head of a key lets the rest go on', async () => {
-    const deadLetterPolicy = { deadLetterTopic: await raw.createTopic('dead'), maxDeliveryAttempts: 5 };
-    const { topic, subscription } = await worker({ ...ordered, deadLetterPolicy });
-    await raw.publish(topic, ['1'], 'k');
-    for (let delivery = 1; delivery <= 5; delivery++) await nack(subscription, await raw.pull(subscription));
-    await raw.publish(topic, ['2'], 'k');
-    expect(textsOf(await raw.pull(subscription))).toEqual(['2']);
-  });
-
-  statement(target, 43, 'a thousand messages of 20 keys come in order of each key through five streams', async () => {
-    await withPubsub(target, async (pubsub) => {
-      const [topic] = await pubsub.createTopic('orders');
-      const [subscription] = await topic.createSubscription('worker', { enableMessageOrdering: true });
-      const seen = new Map<string, number[]>();
-      let count = 0;
-      const all = new Promise<void>((resolve) => {
-        subscription.on('message', (message) => {
-          seen.set(message.orderingKey ?? '', [...(seen.get(message.orderingKey ?? '') ?? []), Number(message.data.toString())]);
-          message.ack();
-          if (++count === 1_000) resolve();
-        });
+  statement(
+    target,
+    46,
+    'other keys and messages without a key flow while one key waits for its retry',
+    withRawPubsub(target, async (raw) => {
+      const { topic, subscription } = await orderedSubscription(raw, {
+        retryPolicy: { minimumBackoff: seconds(1), maximumBackoff: seconds(4) },
       });
-      const keyed = pubsub.topic('orders', { messageOrdering: true });
-      await Promise.all(
-        Array.from({ length: 1_000 }, (_, index) =>
-          keyed.publishMessage({ data: Buffer.from(String(Math.floor(index / 20))), orderingKey: `k${index % 20}` }),
-        ),
-      );
-      await all;
-      const inOrder = Array.from({ length: 50 }, (_, index) => index);
-      expect([...seen.values()]).toEqual(Array.from({ length: 20 }, () => inOrder));
-      await subscription.close();
-    })();
-  });
+      await raw.publish(topic, ['k1', 'k2'], 'k');
+      await raw.modifyDeadline(subscription, await raw.pull(subscription, 1), 0);
+      await raw.publish(topic, ['l1'], 'l');
+      await raw.publish(topic, ['free']);
+      expect(textsOf(await raw.pull(subscription)).sort()).toEqual(['free', 'l1']);
+      await time.advance(999);
+      expect(await raw.pull(subscription)).toEqual([]);
+      await time.advance(1);
+      expect(textsOf(await raw.pull(subscription))).toEqual(['k1', 'k2']);
+    }),
+  );
+
+  test(
+    'a key waits for the longest of its retries',
+    withRawPubsub(target, async (raw) => {
+      const { topic, subscription } = await orderedSubscription(raw, {
+        retryPolicy: { minimumBackoff: seconds(2), maximumBackoff: seconds(2) },
+      });
+      await raw.publish(topic, ['1', '2'], 'k');
+      const received = await raw.pull(subscription);
+      await raw.modifyDeadline(subscription, only(received, '2'), 0);
+      await time.advance(1_000);
+      await raw.modifyDeadline(subscription, only(received, '1'), 0);
+      await time.advance(1_999);
+      expect(await raw.pull(subscription)).toEqual([]);
+      await time.advance(1);
+      expect(textsOf(await raw.pull(subscription))).toEqual(['1', '2']);
+    }),
+  );
+
+  test(
+    'the messages of a key come back in order when they expire together',
+    withRawPubsub(target, async (raw) => {
+      const { topic, subscription } = await orderedSubscription(raw);
+      await raw.publish(topic, ['1', '2', '3'], 'k');
+      await raw.pull(subscription);
+      await time.advance(10_000);
+      const again = await raw.pull(subscription);
+      expect(textsOf(again)).toEqual(['1', '2', '3']);
+      await raw.acknowledge(subscription, again);
+      expect(manual.backlog(subscription)).toBe(0);
+    }),
+  );
+
+  test(
+    'a subscription without ordering takes no notice of keys',
+    withRawPubsub(target, async (raw) => {
+      const { topic, subscription } = await orderedSubscription(raw, { enableMessageOrdering: false });
+      await raw.publish(topic, ['1'], 'k');
+      await raw.pull(subscription);
+      await raw.publish(topic, ['2'], 'k');
+      expect(textsOf(await raw.pull(subscription))).toEqual(['2']);
+    }),
+  );
 });
 
-describe('Pub/Sub faults', () => {
-  test('a duplicate is the same message under an ack id of its own, and each needs its ack', async () => {
-    const { topic, subscription } = await worker();
-    const remove = embedded.faults.add({ kind: 'duplicate', times: 1 });
-    await raw.publish(topic, ['a']);
-    remove();
-    const received = await raw.pull(subscription);
-    expect(new Set(received.map(({ message }) => message.messageId)).size).toBe(1);
-    expect(new Set(received.map(({ ackId }) => ackId)).size).toBe(2);
-    await raw.acknowledge(subscription, received.slice(0, 1));
-    expect(embedded.backlog(subscription)).toBe(1);
-  });
-
-  test('a message that is held back is overtaken, and comes within its time', async () => {
-    const { topic, subscription } = await worker();
-    const remove = embedded.faults.add({ kind: 'hold-back', holdMs: 1_000, times: 1 });
-    await raw.publish(topic, ['held', 'next']);
-    remove();
-    expect(textsOf(await raw.pull(subscription))).toEqual(['next']);
-    await time.advance(1_000);
-    expect(textsOf(await raw.pull(subscription))).toEqual(['held']);
-  });
+describe('Pub/Sub ordering: strict', () => {
+  statement(
+    strict.target,
+    44,
+    'in strict mode each message of a key comes after the ack of the one before, by pull and by stream',
+    withRawPubsub(strict.target, async (raw) => {
+      const { topic, subscription } = await orderedSubscription(raw);
+      const texts = ['1', '2', '3', '4'];
+      await raw.publish(topic, texts, 'k');
+      for (const text of texts.slice(0, 2)) {
+        const received = await raw.pull(subscription);
+        expect(textsOf(received)).toEqual([text]);
+        expect(await raw.pull(subscription)).toEqual([]);
+        await raw.acknowledge(subscription, received);
+      }
+      const stream = raw.stream(subscription);
+      const third = await stream.count(1);
+      expect(await raw.pull(subscription)).toEqual([]);
+      expect(textsOf(third)).toEqual(['3']);
+      await raw.acknowledge(subscription, third);
+      expect(textsOf(await stream.count(2))).toEqual(['3', '4']);
+      stream.cancel();
+    }),
+  );
 });

@@ -9,7 +9,7 @@ import { ourFiles, textOf } from './source.ts';
 
 const readme = textOf('README.md');
 /** The tables' rows by the name in backticks with which each begins. */
-const rows = new Map([...readme.matchAll(/^\| `([^`]+)` \| (.*?) *\|$/gm)].map(([, name = '', cell = '']) => [name, cell]));
+const rows = new Map([...readme.matchAll(/^\| *`([^`]+)` *\| *(.*?) *\|$/gm)].map(([, name = '', cell = '']) => [name, cell]));
 const tables: Readonly<Record<string, OptionTable>> = {
   'src/shared/dedup/options.ts': dedupOptions,
   'src/shared/fifo/options.ts': fifoOptions,

@@ -18,6 +18,14 @@ function setUp() {
 }
 
 describe('a dead letter on a topic', () => {
+  test.each([94, 95, 100])('of %i attributes keeps within 100, with its reason', async (count) => {
+    const { published, letters } = setUp();
+    const attributes = Object.fromEntries(Array.from({ length: count }, (_, index) => [`own-${index}`, 'x']));
+    await letters.publish(testMessage({ attributes }), why);
+    expect(Object.keys(published[0]?.attributes ?? {})).toHaveLength(100);
+    expect(published[0]?.attributes).toMatchObject({ 'own-0': 'x', 'own-93': 'x', 'ptk-dead-reason': 'malformed' });
+  });
+
   test('is the message as it came, with why and from where', async () => {
     const { published, letters } = setUp();
     const data = Buffer.from([0x00, 0xff]);

@@ -61,6 +61,7 @@ export async function startStack({ seed, without, onLog }: StackOptions): Promis
     DEDUP_LEASE_MS: leaseMs,
     FIFO_LEASE_MS: leaseMs,
     FIFO_HOLD_MS: '1000',
+    OUTBOX_RELAY_LEASE_MS: leaseMs,
     LOG_LEVEL: 'debug',
   };
   const onLine = (line: string) => {

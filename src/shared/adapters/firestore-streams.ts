@@ -8,6 +8,8 @@ import { fieldsOf, instantOf, isConflict, storedOf, storeError, versionOf } from
 
 /** Queries of many relays can be spread over these. */
 const shards = 16;
+/** Entries read at once to learn which streams are due. */
+const duePage = 300;
 
 /** Counters in `ptk-streams`, entries in `ptk-outbox`; every name with the prefix given. */
 export function firestoreStreamStore(db: Firestore, clock: Pick<Clock, 'nowMs'>, prefix = ''): StreamStore {
@@ -71,14 +73,22 @@ export function firestoreStreamStore(db: Firestore, clock: Pick<Clock, 'nowMs'>,
       await unlessConflict(() => batch.commit());
     },
 
-    dueStreams: (nowMs, limit) =>
+    dueStreams: (nowMs) =>
       guarded(async () => {
-        const due = await outbox
+        const due = outbox
           .where('state', '==', 'pending')
           .where('nextAttemptAt', '<=', Timestamp.fromMillis(nowMs))
-          .limit(limit)
-          .get();
-        return [...new Set(due.docs.map((document) => String(document.get('stream'))))];
+          .orderBy('nextAttemptAt')
+          .select('stream', 'nextAttemptAt')
+          .limit(duePage);
+        const streams = new Set<string>();
+        let page = await due.get();
+        for (;;) {
+          for (const document of page.docs) streams.add(String(document.get('stream')));
+          const last = page.docs.at(-1);
+          if (!last || page.size < duePage) return [...streams];
+          page = await due.startAfter(last).get();
+        }
       }),
 
     pending: (stream, limit) =>

@@ -1,5 +1,6 @@
 import { errorCodeOf, textOf } from '../errors.ts';
 import { holdLease, type Lease } from '../lease.ts';
+import type { OutgoingMessage } from '../message.ts';
 import { encodeName, hash } from '../names.ts';
 import { type Options, readOptions } from '../options.ts';
 import type { Log, Publisher, RecordStore, System } from '../ports.ts';
@@ -17,7 +18,6 @@ export type RelayParts = {
   readonly options?: Partial<Options<typeof outboxOptions>>;
 };
 
-const streamsAtOnce = 100;
 const entriesAtOnce = 100;
 /** A lease that is over may be deleted; a stream that is idle needs none. */
 const leaseKeepMs = 86_400_000;
@@ -46,16 +46,24 @@ export function createRelay(parts: RelayParts): () => Promise<{ published: numbe
   /** A refused message is dead, and a tombstone takes its number; any other failure waits, and all that follows waits with it. */
   const noteFailure = async (failed: PendingEntry, error: unknown) => {
     const { entry } = failed;
-    log.error({ stream: entry.stream, seq: entry.seq, attempts: entry.attempts + 1, reason: textOf(error) }, 'entry not published');
-    if (errorCodeOf(error) !== 'REFUSED' || !entry.message) {
-      const attempts = entry.attempts + 1;
-      await streams.note(failed, { attempts, nextAttemptAtMs: clock.nowMs() + relayBackoffMs(attempts) });
-      return false;
+    const attempts = entry.attempts + 1;
+    log.error({ stream: entry.stream, seq: entry.seq, attempts, reason: textOf(error) }, 'entry not published');
+    if (errorCodeOf(error) === 'REFUSED' && entry.message && (await isBuried(entry.topic, entry.message))) {
+      await streams.note(failed, { state: 'dead' });
+      return true;
     }
-    await publisher.publish(entry.topic, [tombstoneOf(entry.message, 'refused')]);
-    await streams.note(failed, { state: 'dead' });
-    return true;
+    await streams.note(failed, { attempts, nextAttemptAtMs: clock.nowMs() + relayBackoffMs(attempts) });
+    return false;
   };
+
+  const isBuried = (topic: string, message: OutgoingMessage): Promise<boolean> =>
+    publisher.publish(topic, [tombstoneOf(message, 'refused')]).then(
+      () => true,
+      (error: unknown) => {
+        log.error({ topic, reason: textOf(error) }, 'tombstone not published');
+        return false;
+      },
+    );
 
   /** One request of entries of one topic, from the lowest number; alone where the group was refused. */
   const publishLowest = async (pending: readonly PendingEntry[]): Promise<number> => {
@@ -96,7 +104,7 @@ export function createRelay(parts: RelayParts): () => Promise<{ published: numbe
 
   return async () => {
     let published = 0;
-    for (const stream of await streams.dueStreams(clock.nowMs(), streamsAtOnce)) {
+    for (const stream of await streams.dueStreams(clock.nowMs())) {
       const lease = await claim(stream);
       if (!lease) continue;
       try {

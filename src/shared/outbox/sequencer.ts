@@ -61,35 +61,47 @@ export function createSequencer(parts: SequencerParts): Sequencer {
     if (counters.size > rememberedCounters && oldest !== undefined) counters.delete(oldest);
   };
 
-  /** The numbers of a group: those it had already, and new ones. */
+  /** The numbers of a group. `fresh` are those given by this call, `old` those that the keys had already. */
   const number = async (stream: string, group: readonly Unnumbered[]) => {
     const bounded = <T>(what: string, call: Promise<T>) => within(clock, storeTimeoutMs, 'STORE_UNAVAILABLE', what, call);
     const untilMs = clock.monotonicMs() + storeTimeoutMs;
-    const old: Entry[] = [];
+    // One instant for every try: what is sent again is sent as it was.
+    const nowMs = clock.nowMs();
+    const sent = new Map<string, Entry>();
+    /** Written by a commit of this call whose answer was lost. */
+    const isOwn = ({ key, state, seq, nextAttemptAtMs }: Entry) => {
+      const own = sent.get(key);
+      return state === 'pending' && own?.seq === seq && own.nextAttemptAtMs === nextAttemptAtMs;
+    };
+    const found: Entry[] = [];
     let rest = group;
+    let failure: unknown;
     for (let tries = 1; tries <= commitTries; tries++) {
       const state = counters.get(stream);
       if (state) {
-        const numbering = planNumbers(state, rest, { nowMs: clock.nowMs(), handoffMs });
+        const numbering = planNumbers(state, rest, { nowMs, handoffMs });
+        for (const entry of numbering.entries) sent.set(entry.key, entry);
+        failure = undefined;
         try {
           const counter = await bounded('append', streams.append(stream, numbering));
           if (counter) {
             remember(stream, counter);
-            return { old, fresh: numbering.entries };
+            return { old: found, fresh: numbering.entries };
           }
         } catch (error) {
           if (clock.monotonicMs() >= untilMs) throw error;
+          failure = error;
         }
         await pause(clock, jittered(system, 10 * tries));
       }
       // One snapshot: an entry that is there has its number, whoever wrote it; the others were not committed.
       const seen = await bounded('look', streams.look(stream, rest));
       remember(stream, seen.state);
-      old.push(...seen.entries.filter((entry) => entry !== undefined));
+      found.push(...seen.entries.filter((entry) => entry !== undefined));
       rest = rest.filter((_, index) => !seen.entries[index]);
-      if (rest.length === 0) return { old, fresh: [] };
+      if (rest.length === 0) return { old: found.filter((entry) => !isOwn(entry)), fresh: found.filter(isOwn) };
     }
-    throw new ToolkitError('STREAM_CONTENDED', `stream ${stream}: ${commitTries} commits lost against other publishers`);
+    throw failure ?? new ToolkitError('STREAM_CONTENDED', `stream ${stream}: ${commitTries} commits lost against other publishers`);
   };
 
   /** In order, one request at a time; what fails is left to the relay, and so is all that follows it. */

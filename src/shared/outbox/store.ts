@@ -18,8 +18,8 @@ export interface StreamStore {
   append(stream: string, numbering: Numbering): Promise<{ counter: Counter; version: Version } | undefined>;
   /** A fact, so written without a condition; the body goes, the number stays for `keepMs`. An entry that is gone is no error. */
   markPublished(entries: readonly Entry[], messageIds: readonly string[], keepMs: number): Promise<void>;
-  /** Streams that have entries due for a relay at that instant. */
-  dueStreams(nowMs: number, limit: number): Promise<readonly string[]>;
+  /** All streams that have entries due for a relay at that instant: however many one of them has, it hides no other. */
+  dueStreams(nowMs: number): Promise<readonly string[]>;
   /** Pending entries of a stream from the lowest number. */
   pending(stream: string, limit: number): Promise<readonly PendingEntry[]>;
   /** Changes an entry unless it changed since: a failure must never set a published entry back. */

@@ -3,6 +3,8 @@ import type { DeadLetters, Log, Publisher } from '../ports.ts';
 
 /** An attribute value holds at most 1,024 bytes; a detail is ASCII but for names, so this is short enough. */
 const detailChars = 300;
+/** Of a message, by Pub/Sub (`docs/facts.md` A.3). */
+const mostAttributes = 100;
 
 /** Dead letters on a topic: the message as it came, with why and from where. */
 export function deadLetterTopic(publisher: Publisher, topic: string): DeadLetters {
@@ -13,9 +15,18 @@ export function deadLetterTopic(publisher: Publisher, topic: string): DeadLetter
         [attribute.deadDetail]: verdict.detail.slice(0, detailChars),
         [attribute.deadSource]: message.subscription.slice(0, detailChars),
       };
-      await publisher.publish(topic, [forwarded(message, keyOrId(message), dead)]);
+      const letter = forwarded(message, keyOrId(message), dead);
+      await publisher.publish(topic, [{ ...letter, attributes: fitting(letter.attributes) }]);
     },
   };
+}
+
+/** A message full of attributes leaves no room for the reason: then the last of its own stay behind, or it could never be stored. */
+function fitting(attributes: Readonly<Record<string, string>>): Record<string, string> {
+  const entries = Object.entries(attributes);
+  const ours = entries.filter(([name]) => name.startsWith('ptk-'));
+  const own = entries.filter(([name]) => !name.startsWith('ptk-'));
+  return Object.fromEntries([...own.slice(0, mostAttributes - ours.length), ...ours]);
 }
 
 /** Without a topic a dead letter is rejected: it ends here, and an error in the log says which one and why. */
