@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, test } from 'vitest';
 import { statement } from '../support/targets.ts';
-import { textsOf } from './pubsub-raw.ts';
+import { rawPubsub, textsOf } from './pubsub-raw.ts';
 import { codeOf, embeddedPubsub, pubsubTargets, withPubsub, withRawPubsub } from './pubsub-targets.ts';
 
 const embedded = await embeddedPubsub();
@@ -67,6 +67,7 @@ for (const target of pubsubTargets(embedded)) {
           messageRetentionDuration: seconds(3_600),
           labels: { team: 'a' },
           enableMessageOrdering: true,
+          filter: 'attributes:kind',
           retryPolicy: { minimumBackoff: seconds(1), maximumBackoff: seconds(4) },
           deadLetterPolicy: { deadLetterTopic: dead, maxDeliveryAttempts: 7 },
         };
@@ -149,13 +150,57 @@ for (const target of pubsubTargets(embedded)) {
       }),
       { differs: 'answers OUT_OF_RANGE' },
     );
+
+    statement(
+      target,
+      12,
+      'lists come in pages and hold what belongs to the project',
+      withRawPubsub(target, async (raw) => {
+        const ids = ['aaa', 'bbb', 'ccc'];
+        const topics = await Promise.all(ids.map((id) => raw.createTopic(id)));
+        const subscriptions = await Promise.all(ids.map((id) => raw.createSubscription(id, topics[0] ?? '')));
+        const stranger = rawPubsub(target, `${raw.project.slice('projects/'.length)}-stranger`);
+        await stranger.createTopic('aaa');
+        stranger.close();
+        const listed = async (method: string, request: object, field: string) => {
+          const pages: string[][] = [];
+          let pageToken = '';
+          do {
+            const answer: Record<string, unknown> = { ...(await raw.call(method, { ...request, pageSize: 2, pageToken })) };
+            pages.push((answer[field] as (string | { name: string })[]).map((one) => (typeof one === 'string' ? one : one.name)));
+            pageToken = String(answer.nextPageToken);
+          } while (pageToken !== '');
+          expect(pages.map(({ length }) => length)).toEqual([2, 1]);
+          return pages.flat().sort();
+        };
+        expect(await listed('ListTopics', { project: raw.project }, 'topics')).toEqual(topics);
+        expect(await listed('ListSubscriptions', { project: raw.project }, 'subscriptions')).toEqual(subscriptions);
+        expect(await listed('ListTopicSubscriptions', { topic: topics[0] }, 'subscriptions')).toEqual(subscriptions);
+      }),
+    );
   });
 }
 
+/** Google's emulator does not have it. */
+describe('Pub/Sub administration: detach', () => {
+  test(
+    'a detached subscription has lost its messages, gets no more and cannot be pulled',
+    withRawPubsub(embeddedTarget, async (raw) => {
+      const topic = await raw.createTopic('orders');
+      const subscription = await raw.createSubscription('worker', topic);
+      await raw.publish(topic, ['1']);
+      await raw.call('DetachSubscription', { subscription });
+      await raw.publish(topic, ['2']);
+      expect(await codeOf(raw.pull(subscription))).toBe('FAILED_PRECONDITION');
+      expect(await raw.call('GetSubscription', { subscription })).toMatchObject({ detached: true });
+      expect(embedded.backlog(subscription)).toBe(0);
+    }),
+  );
+});
+
 describe('Pub/Sub administration: what is missing', () => {
   for (const [what, settings] of Object.entries({
-    'subscription filters': { filter: 'attributes:kind' },
-    'exactly-once delivery': { enableExactlyOnceDelivery: true },
+    'exactly-once delivery of ordered messages': { enableExactlyOnceDelivery: true, enableMessageOrdering: true },
     'subscriptions with bigqueryConfig': { bigqueryConfig: { table: 'a.b.c' } },
     'subscriptions with cloudStorageConfig': { cloudStorageConfig: { bucket: 'b' } },
     'push without wrapper': { pushConfig: { pushEndpoint: 'http://127.0.0.1:9/', noWrapper: {} } },

@@ -1,5 +1,6 @@
 import type { Faults } from '../faults.ts';
 import type { Time } from '../time.ts';
+import { recentAckIds } from './exactly-once.ts';
 import { type PubsubMessage, sizeOf } from './messages.ts';
 import { type OrderedKey, orderedKey } from './ordered-key.ts';
 import { readyQueue } from './ready-queue.ts';
@@ -30,10 +31,10 @@ export type Backlog = {
   add(message: PubsubMessage): void;
   /** Delivers to it from now on; returns its removal, which leaves its leases as they are. */
   attach(consumer: Consumer): () => void;
-  /** A stale or unknown id is ignored. */
-  acknowledge(ackId: string): void;
-  /** 0 gives the message back; anything else moves the deadline. A stale or unknown id is ignored. */
-  modifyDeadline(ackId: string, ms: number): void;
+  /** False for a stale or unknown id, which changes nothing. */
+  acknowledge(ackId: string): boolean;
+  /** 0 gives the message back; anything else moves the deadline. False for a stale or unknown id, which changes nothing. */
+  modifyDeadline(ackId: string, ms: number): boolean;
   /** Room came up at a consumer. */
   wake(): void;
   size(): number;
@@ -58,6 +59,8 @@ export function createBacklog({ time, faults, settings, forwardDead }: BacklogPa
   const readyKeys = new Set<string>();
   const leases = new Map<string, Lease>();
   const timers = new Set<() => void>();
+  /** Under exactly-once delivery a client whose ack lost its answer sends it again, and must not hear that it failed. */
+  const acked = recentAckIds();
   let consumers: Consumer[] = [];
   let size = 0;
   let waking = false;
@@ -85,12 +88,12 @@ export function createBacklog({ time, faults, settings, forwardDead }: BacklogPa
     lease.consumer.settled(lease.item.bytes);
   };
 
-  const finish = (item: Item) => {
+  const finish = (item: Item, how: 'acked' | 'dropped') => {
     size -= 1;
     const name = keyOf(item);
     const key = keys.get(name);
     if (!key) return;
-    key.acked(item);
+    key[how](item);
     noteKey(name, key);
   };
 
@@ -100,7 +103,7 @@ export function createBacklog({ time, faults, settings, forwardDead }: BacklogPa
     item.failures += 1;
     const { deadLetterPolicy, retryPolicy } = settings();
     if (deadLetterPolicy && item.failures >= deadLetterPolicy.maxDeliveryAttempts && forwardDead(item)) {
-      finish(item);
+      finish(item, 'dropped');
       return wake();
     }
     const delayMs = backoffMs(retryPolicy, item.failures);
@@ -195,7 +198,8 @@ export function createBacklog({ time, faults, settings, forwardDead }: BacklogPa
 
   return {
     add(message) {
-      const copies = faults.roll('duplicate', { resource: settings().name }) ? 2 : 1;
+      const { enableExactlyOnceDelivery, name } = settings();
+      const copies = !enableExactlyOnceDelivery && faults.roll('duplicate', { resource: name }) ? 2 : 1;
       for (let copy = 0; copy < copies; copy++) enqueue({ message, bytes: sizeOf(message), failures: 0, lease: undefined });
       wake();
     },
@@ -208,17 +212,20 @@ export function createBacklog({ time, faults, settings, forwardDead }: BacklogPa
     },
     acknowledge(ackId) {
       const lease = leases.get(ackId);
-      if (!lease) return;
+      if (!lease) return acked.has(ackId);
       release(lease);
-      finish(lease.item);
+      finish(lease.item, 'acked');
+      if (settings().enableExactlyOnceDelivery) acked.add(ackId);
       wake();
+      return true;
     },
     modifyDeadline(ackId, ms) {
       const lease = leases.get(ackId);
-      if (!lease) return;
-      if (ms === 0) return fail(lease);
+      if (!lease) return false;
       lease.cancelDeadline();
-      lease.cancelDeadline = time.after(ms, () => fail(lease));
+      if (ms === 0) fail(lease);
+      else lease.cancelDeadline = time.after(ms, () => fail(lease));
+      return true;
     },
     wake,
     size: () => size,

@@ -10,6 +10,8 @@ export type OrderedKey = {
   /** Offers the next batch in order, until one is not admitted; offers nothing while one is out or the key waits. */
   takeBatch(most: number, admit: (item: Item) => boolean): number;
   acked(item: Item): void;
+  /** A dead letter leaves the order of its key for good. */
+  dropped(item: Item): void;
   /** What goes back with the item: it and all after it in the batch. */
   failed(item: Item): Item[];
   /** Each wait needs a resume of its own. */
@@ -48,6 +50,10 @@ export function orderedKey(): OrderedKey {
     acked(item) {
       const entry = batch.find((one) => one.item === item);
       if (entry) entry.acked = true;
+      endIfAcked();
+    },
+    dropped(item) {
+      batch = batch.filter((one) => one.item !== item);
       endIfAcked();
     },
     failed(item) {

@@ -3,9 +3,10 @@ import type { Faults } from '../faults.ts';
 import { addService, alreadyExists, invalidArgument, notFound, readProtos, serviceOf, unary } from '../grpc.ts';
 import type { Time } from '../time.ts';
 import type { Item } from './backlog.ts';
+import { staleAckIds } from './exactly-once.ts';
 import type { PubsubMessage } from './messages.ts';
 import { checkName, checkProject, page, projectOf } from './names.ts';
-import { checkPushConfig, normalized, type PushConfig, type SubscriptionSettings, updated } from './settings.ts';
+import { normalized, type PushConfig, type SubscriptionSettings, updated } from './settings.ts';
 import { checkedSeconds, openStream, type PullStream, streamsEnded } from './streaming.ts';
 import { createSubscription, noSubscription, type Subscription } from './subscription.ts';
 import { createTopics, type TopicSettings } from './topics.ts';
@@ -42,8 +43,7 @@ export function createPubsubEmulator({ time, faults, ordering = 'batch' }: Pubsu
   const keyBatch = ordering === 'strict' ? 1 : Number.POSITIVE_INFINITY;
   const subscriptions = new Map<string, Subscription>();
   const deliver = (topic: string, message: PubsubMessage) => {
-    for (const { settings, backlog } of subscriptions.values())
-      if (settings().topic === topic && !settings().detached) backlog.add(message);
+    for (const subscription of subscriptions.values()) subscription.offer(topic, message);
   };
   const topics = createTopics(time, deliver);
   const find = (name: string): Subscription => {
@@ -128,8 +128,7 @@ export function createPubsubEmulator({ time, faults, ordering = 'batch' }: Pubsu
     },
     ModifyPushConfig: ({ subscription, pushConfig }: { subscription: string; pushConfig: PushConfig | null }) => {
       const { settings, change } = find(subscription);
-      checkPushConfig(pushConfig);
-      change({ ...settings(), pushConfig: pushConfig ?? { pushEndpoint: '', attributes: {} } });
+      change(updated(settings(), { ...settings(), pushConfig }, ['push_config']));
       return {};
     },
     Pull: async (
@@ -142,16 +141,18 @@ export function createPubsubEmulator({ time, faults, ordering = 'batch' }: Pubsu
       return { receivedMessages: await pullable(subscription).pull(maxMessages, returnImmediately ? 0 : pullWaitMs, cancelled.signal) };
     },
     Acknowledge: ({ subscription, ackIds }: AckIds) => {
-      const { backlog } = find(subscription);
+      const { backlog, settings } = find(subscription);
       checkAckIds(ackIds);
-      for (const ackId of ackIds) backlog.acknowledge(ackId);
+      const stale = ackIds.filter((ackId) => !backlog.acknowledge(ackId));
+      if (settings().enableExactlyOnceDelivery && stale.length > 0) throw staleAckIds(stale);
       return {};
     },
     ModifyAckDeadline: ({ subscription, ackIds, ackDeadlineSeconds }: AckIds & { ackDeadlineSeconds: number }) => {
-      const { backlog } = find(subscription);
+      const { backlog, settings } = find(subscription);
       checkAckIds(ackIds);
       const ms = checkedSeconds(ackDeadlineSeconds) * 1_000;
-      for (const ackId of ackIds) backlog.modifyDeadline(ackId, ms);
+      const stale = ackIds.filter((ackId) => !backlog.modifyDeadline(ackId, ms));
+      if (settings().enableExactlyOnceDelivery && stale.length > 0) throw staleAckIds(stale);
       return {};
     },
   };

@@ -1,4 +1,5 @@
 import { invalidArgument, unimplemented } from '../grpc.ts';
+import { parseFilter } from './filter.ts';
 
 export type Duration = { readonly seconds: string; readonly nanos: number };
 export type PushConfig = {
@@ -47,6 +48,9 @@ export function normalized(asked: SubscriptionSettings): SubscriptionSettings {
   const ackDeadlineSeconds = asked.ackDeadlineSeconds || 10;
   within('ack_deadline_seconds', ackDeadlineSeconds, ranges.ackDeadlineSeconds);
   checkRetention(retention);
+  parseFilter(asked.filter);
+  if (asked.enableExactlyOnceDelivery && asked.pushConfig?.pushEndpoint)
+    throw invalidArgument('exactly-once delivery is for messages that are pulled, not for push');
   return {
     ...asked,
     ackDeadlineSeconds,
@@ -66,15 +70,14 @@ export function checkRetention(retention: Duration | null): void {
 
 function refuseUnsupported(asked: SubscriptionSettings): void {
   const given = asked as SubscriptionSettings & Record<string, unknown>;
-  if (asked.filter !== '') throw unimplemented('subscription filters');
-  if (asked.enableExactlyOnceDelivery) throw unimplemented('exactly-once delivery');
+  if (asked.enableExactlyOnceDelivery && asked.enableMessageOrdering) throw unimplemented('exactly-once delivery of ordered messages');
   for (const name of ['bigqueryConfig', 'cloudStorageConfig', 'bigtableConfig'])
     if (given[name]) throw unimplemented(`subscriptions with ${name}`);
   if (Array.isArray(given.messageTransforms) && given.messageTransforms.length > 0) throw unimplemented('message transforms');
   checkPushConfig(asked.pushConfig);
 }
 
-export function checkPushConfig(config: PushConfig | null): void {
+function checkPushConfig(config: PushConfig | null): void {
   if (!config?.pushEndpoint) return;
   if (config.oidcToken) throw unimplemented('push with OIDC tokens');
   if (config.noWrapper) throw unimplemented('push without wrapper');

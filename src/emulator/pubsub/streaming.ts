@@ -24,36 +24,52 @@ export type StreamSubscription = {
 
 /** One StreamingPull. It never ends with OK by itself: that would close the Node client's subscriber for good. */
 export function openStream(call: PullStream, find: (subscription: string) => StreamSubscription): void {
-  let opened: { subscription: StreamSubscription; setDeadline(seconds: number): void; close(): void } | undefined;
-  const end = (error: unknown) => {
+  let opened: OpenStream | undefined;
+  let over = false;
+  const close = () => {
+    over = true;
     opened?.close();
-    opened = undefined;
+  };
+  const end = (error: unknown) => {
+    if (over) return;
+    close();
     call.emit('error', wireError('Subscriber.StreamingPull', error));
   };
   call.on('data', (request: StreamingPullRequest) => {
+    // What is still on its way when the stream ends must not open another, whose messages nobody would read.
+    if (over) return;
     try {
-      if (opened) proceed(opened.subscription, request, opened.setDeadline);
+      if (opened) opened.proceed(request);
       else opened = open(call, request, find(request.subscription), end);
     } catch (error) {
       end(error);
     }
   });
   call.on('end', () => {
-    opened?.close();
+    close();
     call.end();
   });
-  call.on('cancelled', () => opened?.close());
-  call.on('error', () => opened?.close());
+  call.on('cancelled', close);
+  call.on('error', close);
 }
 
-function open(call: PullStream, first: StreamingPullRequest, subscription: StreamSubscription, end: (error: RpcError) => void) {
+type OpenStream = { proceed(request: StreamingPullRequest): void; close(): void };
+
+function open(call: PullStream, first: StreamingPullRequest, subscription: StreamSubscription, end: (error: RpcError) => void): OpenStream {
   const { backlog, keyBatch, settings, streams } = subscription;
   checkDeadline(first.streamAckDeadlineSeconds);
   const most = { messages: limit(first.maxOutstandingMessages), bytes: limit(first.maxOutstandingBytes) };
-  let leaseMs = (first.streamAckDeadlineSeconds || settings().ackDeadlineSeconds) * 1_000;
+  let deadlineSeconds = first.streamAckDeadlineSeconds;
   let outstanding = { messages: 0, bytes: 0 };
-  const { enableExactlyOnceDelivery, enableMessageOrdering } = settings();
-  const subscriptionProperties = { exactlyOnceDeliveryEnabled: enableExactlyOnceDelivery, messageOrderingEnabled: enableMessageOrdering };
+  const answer = (more: object) => {
+    const { enableExactlyOnceDelivery, enableMessageOrdering } = settings();
+    const subscriptionProperties = { exactlyOnceDeliveryEnabled: enableExactlyOnceDelivery, messageOrderingEnabled: enableMessageOrdering };
+    call.write({ subscriptionProperties, ...more });
+  };
+  const apply = (request: StreamingPullRequest) => {
+    const confirmations = applyAcks(backlog, request);
+    if (settings().enableExactlyOnceDelivery) for (const confirmation of confirmations) answer(confirmation);
+  };
   const consumer: Consumer = {
     keyBatch,
     room: () => ({
@@ -61,24 +77,25 @@ function open(call: PullStream, first: StreamingPullRequest, subscription: Strea
       bytes: most.bytes - outstanding.bytes,
       isIdle: outstanding.messages === 0,
     }),
-    leaseMs: () => leaseMs,
+    leaseMs: () => (deadlineSeconds || settings().ackDeadlineSeconds) * 1_000,
     deliver(deliveries) {
       const bytes = deliveries.reduce((sum, delivery) => sum + delivery.bytes, 0);
       outstanding = { messages: outstanding.messages + deliveries.length, bytes: outstanding.bytes + bytes };
-      call.write({ receivedMessages: deliveries, subscriptionProperties });
+      answer({ receivedMessages: deliveries });
     },
     settled: (bytes) => {
       outstanding = { messages: outstanding.messages - 1, bytes: outstanding.bytes - bytes };
     },
   };
-  call.write({ receivedMessages: [], subscriptionProperties });
+  answer({});
+  apply(first);
   const detach = backlog.attach(consumer);
   streams.add(end);
-  applyAcks(backlog, first);
   return {
-    subscription,
-    setDeadline: (seconds: number) => {
-      leaseMs = seconds * 1_000;
+    proceed(request) {
+      checkLater(request);
+      if (request.streamAckDeadlineSeconds !== 0) deadlineSeconds = request.streamAckDeadlineSeconds;
+      apply(request);
     },
     close() {
       detach();
@@ -88,23 +105,31 @@ function open(call: PullStream, first: StreamingPullRequest, subscription: Strea
 }
 
 /** A later request; all zero is a keep-alive, and zero means "not set" in each field. */
-function proceed({ backlog }: StreamSubscription, request: StreamingPullRequest, setDeadline: (seconds: number) => void): void {
+function checkLater(request: StreamingPullRequest): void {
   if (request.subscription !== '') throw invalidArgument('subscription is set again on an open stream');
   if (Number(request.maxOutstandingMessages) !== 0 || Number(request.maxOutstandingBytes) !== 0) {
     throw invalidArgument('max_outstanding_messages and max_outstanding_bytes are fixed by the first request');
   }
   checkDeadline(request.streamAckDeadlineSeconds);
-  if (request.streamAckDeadlineSeconds !== 0) setDeadline(request.streamAckDeadlineSeconds);
-  applyAcks(backlog, request);
 }
 
-function applyAcks(backlog: Backlog, { ackIds, modifyDeadlineAckIds, modifyDeadlineSeconds }: StreamingPullRequest): void {
+/** What a stream of exactly-once delivery says to acks and to deadlines: which ids counted. */
+function applyAcks(backlog: Backlog, { ackIds, modifyDeadlineAckIds, modifyDeadlineSeconds }: StreamingPullRequest): object[] {
   if (modifyDeadlineAckIds.length !== modifyDeadlineSeconds.length)
     throw invalidArgument('modify_deadline_ack_ids and modify_deadline_seconds differ in length');
-  for (const ackId of ackIds) backlog.acknowledge(ackId);
-  modifyDeadlineAckIds.forEach((ackId, index) => {
-    backlog.modifyDeadline(ackId, checkedSeconds(modifyDeadlineSeconds[index] ?? 0) * 1_000);
-  });
+  const deadlinesMs = modifyDeadlineSeconds.map((seconds) => checkedSeconds(seconds) * 1_000);
+  const confirmed = (ids: readonly string[], apply: (ackId: string, index: number) => boolean) => {
+    const counted = new Set(ids.filter(apply));
+    return { ackIds: [...counted], invalidAckIds: ids.filter((ackId) => !counted.has(ackId)) };
+  };
+  const acknowledgeConfirmation = confirmed(ackIds, (ackId) => backlog.acknowledge(ackId));
+  const modifyAckDeadlineConfirmation = confirmed(modifyDeadlineAckIds, (ackId, index) =>
+    backlog.modifyDeadline(ackId, deadlinesMs[index] ?? 0),
+  );
+  return [
+    ...(ackIds.length > 0 ? [{ acknowledgeConfirmation }] : []),
+    ...(modifyDeadlineAckIds.length > 0 ? [{ modifyAckDeadlineConfirmation }] : []),
+  ];
 }
 
 export function checkedSeconds(seconds: number): number {

@@ -3,6 +3,8 @@ import { failedPrecondition, notFound, type RpcError } from '../grpc.ts';
 import type { Time } from '../time.ts';
 import { type Backlog, type Consumer, createBacklog, type Delivery, type Item } from './backlog.ts';
 import { deadLetterAttributes } from './dead-letter.ts';
+import { parseFilter } from './filter.ts';
+import type { PubsubMessage } from './messages.ts';
 import { startPush } from './push.ts';
 import type { SubscriptionSettings } from './settings.ts';
 import type { StreamSubscription } from './streaming.ts';
@@ -14,6 +16,8 @@ export type Subscription = {
   /** How many messages of one ordering key a stream or a pull may have at once. */
   readonly keyBatch: number;
   readonly settings: () => SubscriptionSettings;
+  /** Takes a message of its topic which its filter lets through. */
+  offer(topic: string, message: PubsubMessage): void;
   change(settings: SubscriptionSettings): void;
   /** @throws FAILED_PRECONDITION where messages are pushed or the subscription is detached */
   checkPull(): void;
@@ -33,6 +37,7 @@ export type SubscriptionParts = {
 export function createSubscription(initial: SubscriptionSettings, parts: SubscriptionParts): Subscription {
   const { time, faults, keyBatch, publishDead } = parts;
   let current = initial;
+  const matches = parseFilter(initial.filter);
   const settings = () => current;
   const forwardDead = (item: Item) => {
     const { deadLetterPolicy, name } = current;
@@ -58,6 +63,9 @@ export function createSubscription(initial: SubscriptionSettings, parts: Subscri
     streams,
     keyBatch,
     settings,
+    offer(topic, message) {
+      if (current.topic === topic && !current.detached && matches(message.attributes)) backlog.add(message);
+    },
     change(next) {
       current = next;
       follow();

@@ -1,0 +1,143 @@
+import { afterAll, describe, expect, test } from 'vitest';
+import { manualTime } from '../../src/emulator/time.ts';
+import { statement } from '../support/targets.ts';
+import { type RawPubsub, type RawReceived, textOf, textsOf } from './pubsub-raw.ts';
+import { embeddedPubsub, pubsubTargets, withPubsub, withRawPubsub } from './pubsub-targets.ts';
+
+const embedded = await embeddedPubsub();
+afterAll(embedded.stop);
+const manual = await embeddedPubsub(manualTime());
+afterAll(manual.stop);
+const strict = await embeddedPubsub(manualTime(), { ordering: 'strict' });
+afterAll(strict.stop);
+
+const ordered = { enableMessageOrdering: true };
+const seconds = (count: number) => ({ seconds: String(count), nanos: 0 });
+
+async function orderedSubscription(raw: RawPubsub, settings: object = {}): Promise<{ topic: string; subscription: string }> {
+  const topic = await raw.createTopic('orders');
+  return { topic, subscription: await raw.createSubscription('worker', topic, { ...ordered, ...settings }) };
+}
+
+const only = (received: readonly RawReceived[], ...texts: string[]) => received.filter((one) => texts.includes(textOf(one)));
+
+for (const target of pubsubTargets(embedded)) {
+  describe(`Pub/Sub ordered keys: ${target.name}`, () => {
+    statement(
+      target,
+      43,
+      '1,000 messages of 20 keys come in order within each key, over five streams',
+      withPubsub(target, async (pubsub) => {
+        const [topic] = await pubsub.createTopic('orders');
+        const [subscription] = await topic.createSubscription('worker', ordered);
+        const publisher = pubsub.topic('orders', { messageOrdering: true });
+        const keys = Array.from({ length: 20 }, (_, index) => `key-${index}`);
+        const numbers = Array.from({ length: 50 }, (_, index) => String(index));
+        const received = new Map<string, string[]>(keys.map((key) => [key, []]));
+        let left = keys.length * numbers.length;
+        const all = new Promise<void>((resolve) =>
+          subscription.on('message', (message) => {
+            received.get(message.orderingKey ?? '')?.push(message.data.toString());
+            message.ack();
+            if (--left === 0) resolve();
+          }),
+        );
+        const published = numbers.flatMap((text) =>
+          keys.map((orderingKey) => publisher.publishMessage({ data: Buffer.from(text), orderingKey })),
+        );
+        await Promise.all([...published, all]);
+        for (const [key, texts] of received) expect(texts, key).toEqual(numbers);
+      }),
+    );
+
+    statement(
+      target,
+      44,
+      'messages of one key come several at once, and no more until all of them are acked',
+      withRawPubsub(target, async (raw) => {
+        const { topic, subscription } = await orderedSubscription(raw);
+        await raw.publish(topic, ['1', '2', '3'], 'k');
+        const first = await raw.pull(subscription);
+        expect(textsOf(first)).toEqual(['1', '2', '3']);
+        await raw.publish(topic, ['4'], 'k');
+        await raw.acknowledge(subscription, only(first, '1', '2'));
+        expect(await raw.pull(subscription)).toEqual([]);
+        await raw.acknowledge(subscription, only(first, '3'));
+        expect(textsOf(await raw.pull(subscription))).toEqual(['4']);
+      }),
+    );
+  });
+}
+
+describe('Pub/Sub ordered keys: manual time', () => {
+  const { target, time } = manual;
+
+  test(
+    'a key waits for the longest of its retries',
+    withRawPubsub(target, async (raw) => {
+      const { topic, subscription } = await orderedSubscription(raw, {
+        retryPolicy: { minimumBackoff: seconds(2), maximumBackoff: seconds(2) },
+      });
+      await raw.publish(topic, ['1', '2'], 'k');
+      const received = await raw.pull(subscription);
+      await raw.modifyDeadline(subscription, only(received, '2'), 0);
+      await time.advance(1_000);
+      await raw.modifyDeadline(subscription, only(received, '1'), 0);
+      await time.advance(1_999);
+      expect(await raw.pull(subscription)).toEqual([]);
+      await time.advance(1);
+      expect(textsOf(await raw.pull(subscription))).toEqual(['1', '2']);
+    }),
+  );
+
+  test(
+    'the messages of a key come back in order when they expire together',
+    withRawPubsub(target, async (raw) => {
+      const { topic, subscription } = await orderedSubscription(raw);
+      await raw.publish(topic, ['1', '2', '3'], 'k');
+      await raw.pull(subscription);
+      await time.advance(10_000);
+      const again = await raw.pull(subscription);
+      expect(textsOf(again)).toEqual(['1', '2', '3']);
+      await raw.acknowledge(subscription, again);
+      expect(manual.backlog(subscription)).toBe(0);
+    }),
+  );
+
+  test(
+    'a subscription without ordering takes no notice of keys',
+    withRawPubsub(target, async (raw) => {
+      const { topic, subscription } = await orderedSubscription(raw, { enableMessageOrdering: false });
+      await raw.publish(topic, ['1'], 'k');
+      await raw.pull(subscription);
+      await raw.publish(topic, ['2'], 'k');
+      expect(textsOf(await raw.pull(subscription))).toEqual(['2']);
+    }),
+  );
+});
+
+describe('Pub/Sub ordered keys: strict', () => {
+  statement(
+    strict.target,
+    44,
+    'in strict mode each message of a key comes after the ack of the one before, by pull and by stream',
+    withRawPubsub(strict.target, async (raw) => {
+      const { topic, subscription } = await orderedSubscription(raw);
+      const texts = ['1', '2', '3', '4'];
+      await raw.publish(topic, texts, 'k');
+      for (const text of texts.slice(0, 2)) {
+        const received = await raw.pull(subscription);
+        expect(textsOf(received)).toEqual([text]);
+        expect(await raw.pull(subscription)).toEqual([]);
+        await raw.acknowledge(subscription, received);
+      }
+      const stream = raw.stream(subscription);
+      const third = await stream.count(1);
+      expect(await raw.pull(subscription)).toEqual([]);
+      expect(textsOf(third)).toEqual(['3']);
+      await raw.acknowledge(subscription, third);
+      expect(textsOf(await stream.count(2))).toEqual(['3', '4']);
+      stream.cancel();
+    }),
+  );
+});
