@@ -14,6 +14,10 @@ export function pushFunction(
       response.status(200).json(await command());
       return;
     }
+    if (request.method !== 'POST') {
+      response.status(405).send('only POST is answered');
+      return;
+    }
     const { status, text } = await push({ headers: request.headers, body: request.body });
     response.status(status).send(text);
   };

@@ -18,6 +18,8 @@ export type Base = {
   readonly log: Log;
   readonly publisher: Publisher;
   readonly deadLetters: DeadLetters;
+  /** Only where there is a dead-letter topic. */
+  readonly strays: DeadLetters | undefined;
 };
 
 const startTimeoutMs = 10_000;
@@ -27,7 +29,8 @@ export function connectBase(deployable: Deployable, environment: Environment): B
   const log = lineLog((line) => process.stdout.write(line), settings.LOG_LEVEL as LogLevel);
   const publisher = pubsubPublisher(new PubSub({ projectId: settings.GOOGLE_CLOUD_PROJECT }));
   const deadLetters = settings.DEAD_LETTER_TOPIC ? deadLetterTopic(publisher, settings.DEAD_LETTER_TOPIC) : rejectedDeadLetters(log);
-  return { settings, environment, log, publisher, deadLetters };
+  const strays = settings.DEAD_LETTER_TOPIC ? deadLetters : undefined;
+  return { settings, environment, log, publisher, deadLetters, strays };
 }
 
 /**

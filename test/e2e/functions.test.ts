@@ -118,7 +118,7 @@ describe('functions/dedup', () => {
     reset();
     answers = [422];
     expect(await post(dedup.url, pushBody({ 'ptk-key': 'refused' }, 'x', 'm9'))).toBe(204);
-    expect(dedup.log).toContainEqual(expect.objectContaining({ severity: 'ERROR', messageId: 'm9', reason: 'refused' }));
+    await expect.poll(() => dedup.log).toContainEqual(expect.objectContaining({ severity: 'ERROR', messageId: 'm9', reason: 'refused' }));
   });
 });
 

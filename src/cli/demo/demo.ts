@@ -9,6 +9,7 @@ import { type DemoResult, progressBar, table } from './report.ts';
 import { prepare } from './resources.ts';
 import { projectId, type Stack, startStack } from './stack.ts';
 
+/** For each round. */
 const giveUpAfterMs = 90_000;
 const pollMs = 200;
 const relayEveryMs = 2_000;
@@ -61,7 +62,7 @@ async function pushThrough(stack: Stack, options: DemoOptions, startedAtMs: numb
       await stack.fifo.restart();
     }
     if (done >= deliveries.length && (await stack.backlog()) === 0) break;
-    if (performance.now() - startedAtMs > giveUpAfterMs) break;
+    if (performance.now() - startedAtMs > giveUpAfterMs * options.rounds) break;
     await new Promise((resolve) => setTimeout(resolve, pollMs));
   }
   stopRelay();

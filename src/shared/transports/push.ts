@@ -6,7 +6,13 @@ import type { Verdict } from '../verdict.ts';
 export type PushRequest = { readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>; readonly body: unknown };
 export type PushAnswer = { readonly status: number; readonly text?: string };
 
-export type PushParts = { readonly handle: VerdictHandler; readonly deadLetters: DeadLetters; readonly log: Log };
+export type PushParts = {
+  readonly handle: VerdictHandler;
+  readonly deadLetters: DeadLetters;
+  readonly log: Log;
+  /** Where a body goes that is no push, as data of a message; without it such a body is only answered 400. */
+  readonly strays?: DeadLetters | undefined;
+};
 
 /** Only 102, 200, 201, 202 and 204 ack a push (`docs/facts.md` G53). */
 const statusOfVerdict = (verdict: Verdict): number => {
@@ -15,17 +21,18 @@ const statusOfVerdict = (verdict: Verdict): number => {
 };
 
 /**
- * Answers Pub/Sub pushes: raw push bodies, and CloudEvents in binary or structured mode. A body that is no push is answered
- * 400: Pub/Sub sends none, so nobody waits for it.
+ * Answers Pub/Sub pushes: raw push bodies, and CloudEvents in binary or structured mode. A body that is no push is kept as a
+ * stray dead letter, or answered 400: Pub/Sub sends none, so nobody waits for it.
  */
-export function createPush({ handle, deadLetters, log }: PushParts): (request: PushRequest) => Promise<PushAnswer> {
+export function createPush({ handle, deadLetters, log, strays }: PushParts): (request: PushRequest) => Promise<PushAnswer> {
   return async (request) => {
     let message: Message;
     try {
       message = messageOf(request);
     } catch (error) {
       log.error({ reason: textOf(error) }, 'push request rejected');
-      return { status: 400, text: textOf(error) };
+      if (!strays) return { status: 400, text: textOf(error) };
+      return keepStray(strays, request.body, textOf(error), log);
     }
     try {
       const verdict = await handle(message, { signal: new AbortController().signal });
@@ -37,6 +44,26 @@ export function createPush({ handle, deadLetters, log }: PushParts): (request: P
       return { status: 500 };
     }
   };
+}
+
+async function keepStray(strays: DeadLetters, body: unknown, detail: string, log: Log): Promise<PushAnswer> {
+  const data = Buffer.from(JSON.stringify(body ?? null));
+  const stray = {
+    messageId: 'none',
+    data,
+    attributes: {},
+    orderingKey: '',
+    publishTimeMs: undefined,
+    subscription: '',
+    deliveryAttempt: undefined,
+  };
+  try {
+    await strays.publish(stray, { kind: 'deadLetter', reason: 'malformed', detail });
+    return { status: 204 };
+  } catch (error) {
+    log.error({ reason: textOf(error) }, 'dead letter not published');
+    return { status: 500 };
+  }
 }
 
 /**
