@@ -22,7 +22,7 @@ export type Base = {
   readonly strays: DeadLetters | undefined;
 };
 
-const startTimeoutMs = 10_000;
+const startTimeoutMs = 5_000;
 
 export function connectBase(deployable: Deployable, environment: Environment): Base {
   const settings = readSettings(deployable, environment);

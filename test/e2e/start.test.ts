@@ -17,7 +17,7 @@ async function refusal(start: Promise<{ kill(): Promise<void> }>): Promise<strin
   return error.message;
 }
 
-describe.concurrent('a deployable that cannot work does not start, and says why in one sentence', () => {
+describe('a deployable that cannot work does not start, and says why in one sentence', () => {
   test.each<[string, Parameters<typeof startFunction>[0], Record<string, string>, RegExp]>([
     ['a missing project', 'dedup', { CONSUMER: 'c', SINK: 'topic:t-out' }, /GOOGLE_CLOUD_PROJECT is not set/],
     ['a missing consumer', 'dedup', { ...project, SINK: 'topic:t-out' }, /CONSUMER is not set/],

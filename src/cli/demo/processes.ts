@@ -77,7 +77,7 @@ export async function freePort(): Promise<number> {
 }
 
 /** Asks until anything answers, whatever it answers. */
-export async function untilAnswers(url: string, timeoutMs = 20_000): Promise<void> {
+export async function untilAnswers(url: string, timeoutMs = 60_000): Promise<void> {
   const untilMs = performance.now() + timeoutMs;
   for (;;) {
     try {
