@@ -3,11 +3,30 @@ import { manualTime } from '../../src/emulator/time.ts';
 import { textsOf } from './pubsub-raw.ts';
 import { embeddedPubsub, withRawPubsub } from './pubsub-targets.ts';
 
-const { faults, stop, target } = await embeddedPubsub(manualTime());
+const { backlog, faults, stop, target, time } = await embeddedPubsub(manualTime());
 afterAll(stop);
 beforeEach(() => faults.replace([]));
 
-describe('Pub/Sub faults: where they stop', () => {
+describe('Pub/Sub faults', () => {
+  test(
+    'a duplicate is an independent copy of one message: same id, own ack id, there at the same time',
+    withRawPubsub(target, async (raw) => {
+      const topic = await raw.createTopic('orders');
+      const subscription = await raw.createSubscription('worker', topic);
+      const other = await raw.createSubscription('other', topic);
+      faults.add({ kind: 'duplicate', resource: 'worker', times: 1 });
+      const [id] = await raw.publish(topic, ['a']);
+      await raw.publish(topic, ['b']);
+      const received = await raw.pull(subscription);
+      expect(textsOf(received)).toEqual(['a', 'a', 'b']);
+      expect(received.slice(0, 2).map(({ message }) => message.messageId)).toEqual([id, id]);
+      expect(new Set(received.map(({ ackId }) => ackId)).size).toBe(3);
+      await raw.acknowledge(subscription, received.slice(0, 1));
+      expect(backlog(subscription)).toBe(2);
+      expect(textsOf(await raw.pull(other))).toEqual(['a', 'b']);
+    }),
+  );
+
   test(
     'a redelivery is not duplicated again',
     withRawPubsub(target, async (raw) => {
@@ -20,6 +39,22 @@ describe('Pub/Sub faults: where they stop', () => {
         expect(received).toHaveLength(2);
         await raw.modifyDeadline(subscription, received, 0);
       }
+    }),
+  );
+
+  test(
+    'a message that is held back is overtaken, and comes after a tenth to all of holdMs',
+    withRawPubsub(target, async (raw) => {
+      const topic = await raw.createTopic('orders');
+      const subscription = await raw.createSubscription('worker', topic);
+      faults.add({ kind: 'hold-back', times: 1, holdMs: 1_000 });
+      await raw.publish(topic, ['1']);
+      await raw.publish(topic, ['2']);
+      expect(textsOf(await raw.pull(subscription))).toEqual(['2']);
+      await time.advance(99);
+      expect(await raw.pull(subscription)).toEqual([]);
+      await time.advance(901);
+      expect(textsOf(await raw.pull(subscription))).toEqual(['1']);
     }),
   );
 

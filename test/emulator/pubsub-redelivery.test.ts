@@ -199,6 +199,7 @@ describe('Pub/Sub redelivery: manual time', () => {
           expect(await raw.pull(subscription)).toEqual([]);
           await time.advance(1);
         }
+        expect(await raw.pull(subscription)).toHaveLength(1);
       }),
     );
   }
