@@ -23,7 +23,7 @@ beforeAll(async () => {
     for await (const chunk of request) chunks.push(chunk);
     pushes.push(JSON.parse(Buffer.concat(chunks).toString()));
     const status = answer(pushes.length);
-    if (status === 102) return void request.socket.end('HTTP/1.1 102 Processing\r\n\r\nHTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n');
+    if (status === 102) return response.writeProcessing();
     if (status !== 0) response.writeHead(status, status === 301 ? { location: '/elsewhere' } : {}).end();
   });
   await new Promise<void>((resolve) => endpoint.listen(0, '127.0.0.1', resolve));
