@@ -160,7 +160,7 @@ for (const target of pubsubTargets(embedded)) {
         const topics = await Promise.all(ids.map((id) => raw.createTopic(id)));
         const subscriptions = await Promise.all(ids.map((id) => raw.createSubscription(id, topics[0] ?? '')));
         const stranger = rawPubsub(target, `${raw.project.slice('projects/'.length)}-stranger`);
-        await stranger.createTopic('aaa');
+        await stranger.createSubscription('aaa', await stranger.createTopic('aaa'));
         stranger.close();
         const listed = async (method: string, request: object, field: string) => {
           const pages: string[][] = [];

@@ -24,13 +24,15 @@ export type RawStream = {
   count(messages: number): Promise<readonly RawReceived[]>;
   /** The name of the code that ended it. */
   readonly ended: Promise<string | undefined>;
+  /** Closes the client's side alone. */
+  end(): void;
   cancel(): void;
 };
 
 export type RawPubsub = {
   readonly project: string;
-  /** One request on the wire, tried once. */
-  call(method: string, request: object): Promise<RawAnswer>;
+  /** One request on the wire, tried once, and given up after `deadlineMs` where given. */
+  call(method: string, request: object, deadlineMs?: number): Promise<RawAnswer>;
   createTopic(id: string): Promise<string>;
   createSubscription(id: string, topic: string, settings?: object): Promise<string>;
   /** Publishes texts, of one ordering key if one is given. */
@@ -59,7 +61,7 @@ const ackIdsOf = (received: readonly RawReceived[]) => received.map(({ ackId }) 
 export function rawPubsub(target: Target, projectId: string): RawPubsub {
   const client = new RawClient(target.address, grpc.credentials.createInsecure());
   const project = `projects/${projectId}`;
-  const call = (method: string, request: object) => callOnce(client, method, request);
+  const call = (method: string, request: object, deadlineMs = Number.POSITIVE_INFINITY) => callOnce(client, method, request, deadlineMs);
   return {
     project,
     call,
@@ -90,11 +92,13 @@ export function rawPubsub(target: Target, projectId: string): RawPubsub {
   };
 }
 
-function callOnce(client: grpc.Client, name: string, request: object): Promise<RawAnswer> {
+function callOnce(client: grpc.Client, name: string, request: object, deadlineMs: number): Promise<RawAnswer> {
   const method = definitions[name];
   if (!method) throw new Error(`the protos hold no method ${name}`);
   return new Promise((resolve, reject) => {
-    client.makeUnaryRequest(method.path, method.requestSerialize, method.responseDeserialize, request, (error, answer) =>
+    const { path, requestSerialize, responseDeserialize } = method;
+    const options = { deadline: Date.now() + deadlineMs };
+    client.makeUnaryRequest(path, requestSerialize, responseDeserialize, request, new grpc.Metadata(), options, (error, answer) =>
       error ? reject(error) : resolve(answer as RawAnswer),
     );
   });
@@ -133,6 +137,7 @@ function openStream(client: grpc.Client, first: Partial<StreamingPullRequest>): 
         waiting.add(look);
         look();
       }),
+    end: () => void stream.end(),
     cancel: () => stream.cancel(),
   };
 }
