@@ -19,7 +19,7 @@ export type FaultRule = {
   readonly probability?: number;
   /** How often the rule fires before it is used up; without end when absent. */
   readonly times?: number;
-  /** Only for `hold-back`: the longest wait; the actual one lies between a tenth of it and all of it. */
+  /** Only for `hold-back`, which needs it: the longest wait; the actual one lies between a tenth of it and all of it. */
   readonly holdMs?: number;
 };
 
@@ -40,9 +40,16 @@ export type Faults = {
   counts(): Record<FaultKind, number>;
 };
 
+/** @throws Error for a rule that would count as fired and do nothing */
+function armed(rule: FaultRule): { readonly rule: FaultRule; left: number } {
+  if (rule.kind === 'hold-back' && !(rule.holdMs !== undefined && rule.holdMs > 0))
+    throw new Error('a hold-back rule needs holdMs above 0');
+  return { rule, left: rule.times ?? Number.POSITIVE_INFINITY };
+}
+
 export function createFaults(plan: FaultPlan = { seed: 1, rules: [] }): Faults {
   const random = seededRandom(plan.seed);
-  let rules = plan.rules.map((rule) => ({ rule, left: rule.times ?? Number.POSITIVE_INFINITY }));
+  let rules = plan.rules.map(armed);
   const counts: Record<FaultKind, number> = { duplicate: 0, 'hold-back': 0, 'fail-before': 0, 'answer-lost': 0, 'abort-transaction': 0 };
   return {
     seed: plan.seed,
@@ -61,14 +68,14 @@ export function createFaults(plan: FaultPlan = { seed: 1, rules: [] }): Faults {
       return undefined;
     },
     add(rule) {
-      const entry = { rule, left: rule.times ?? Number.POSITIVE_INFINITY };
+      const entry = armed(rule);
       rules = [entry, ...rules];
       return () => {
         rules = rules.filter((other) => other !== entry);
       };
     },
     replace(next) {
-      rules = next.map((rule) => ({ rule, left: rule.times ?? Number.POSITIVE_INFINITY }));
+      rules = next.map(armed);
     },
     counts: () => ({ ...counts }),
   };

@@ -1,10 +1,10 @@
 import { Buffer } from 'node:buffer';
 import { PubSub } from '@google-cloud/pubsub';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { freePort } from '../../src/cli/demo/processes.ts';
 import { type Emulator, startEmulator } from '../../src/emulator/server.ts';
 import { cloudTasksClient } from '../../src/shared/adapters/cloud-tasks.ts';
 import { type Deployed, post, startAppEngine, startFunction } from '../support/deployables.ts';
-import { freePort } from '../support/ports.ts';
 import { type Inbox, listenTo } from '../support/received.ts';
 
 const projectId = 'ptk-delay';

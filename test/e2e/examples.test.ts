@@ -1,10 +1,10 @@
 import { PubSub } from '@google-cloud/pubsub';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { queue } from '../../examples/setting.ts';
+import { freePort } from '../../src/cli/demo/processes.ts';
 import { type Emulator, startEmulator } from '../../src/emulator/server.ts';
 import { cloudTasksClient } from '../../src/shared/adapters/cloud-tasks.ts';
 import { type Deployed, startAppEngine } from '../support/deployables.ts';
-import { freePort } from '../support/ports.ts';
 import { listenTo } from '../support/received.ts';
 
 /** The examples of the README, as they stand there, on the emulator that a user would start. */

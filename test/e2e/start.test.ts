@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
+import { freePort } from '../../src/cli/demo/processes.ts';
 import { startAppEngine, startFunction } from '../support/deployables.ts';
-import { freePort } from '../support/ports.ts';
 
 const project = { GOOGLE_CLOUD_PROJECT: 'ptk-start' };
 const queue = 'projects/p/locations/l/queues/q';

@@ -1,8 +1,7 @@
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { type Running, run, untilAnswers } from '../../src/cli/demo/processes.ts';
-import { freePort } from './ports.ts';
+import { freePort, type Running, run, untilAnswers } from '../../src/cli/demo/processes.ts';
 
 const dist = fileURLToPath(new URL('../../dist/', import.meta.url));
 const framework = join(dirname(createRequire(import.meta.url).resolve('@google-cloud/functions-framework')), 'main.js');

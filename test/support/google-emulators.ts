@@ -2,7 +2,7 @@ import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { existsSync, readdirSync, realpathSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { TestProject } from 'vitest/node';
-import { freePort } from './ports.ts';
+import { freePort } from '../../src/cli/demo/processes.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {

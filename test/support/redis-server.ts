@@ -1,6 +1,6 @@
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import type { TestProject } from 'vitest/node';
-import { freePort } from './ports.ts';
+import { freePort } from '../../src/cli/demo/processes.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {

@@ -30,6 +30,14 @@ describe('faults', () => {
     expect(rolls(3, [{ kind: 'duplicate', probability: 1 }])).not.toContain(false);
   });
 
+  test.each([undefined, 0, -1])('a hold-back rule with holdMs %s is refused, wherever it comes from', (holdMs) => {
+    const rule = { kind: 'hold-back', ...(holdMs !== undefined && { holdMs }) } as const;
+    const faults = createFaults();
+    expect(() => createFaults({ seed: 1, rules: [rule] })).toThrow('holdMs above 0');
+    expect(() => faults.add(rule)).toThrow('holdMs above 0');
+    expect(() => faults.replace([rule])).toThrow('holdMs above 0');
+  });
+
   test('an added rule goes before the others and can be taken back; replacing keeps the counts', () => {
     const faults = createFaults();
     const remove = faults.add({ kind: 'hold-back', holdMs: 5 });
