@@ -1,4 +1,5 @@
 import { errorCodeOf, textOf } from './errors.ts';
+import type { Log, VerdictHandler } from './ports.ts';
 
 /** What happens to a delivery, and why. */
 export type Verdict =
@@ -33,3 +34,15 @@ export function verdictOfError(error: unknown): Verdict {
   if (code === 'REFUSED') return deadLetter('refused', textOf(error));
   return nack(code === 'STORE_UNAVAILABLE' ? 'storeUnavailable' : 'failed');
 }
+
+/** A layer's delivery that always ends in a verdict: what it throws is logged and judged by its code. */
+export const neverThrowing =
+  (log: Log, deliver: VerdictHandler): VerdictHandler =>
+  async (message, context) => {
+    try {
+      return await deliver(message, context);
+    } catch (error) {
+      log.warn({ messageId: message.messageId, reason: textOf(error) }, 'delivery not handled');
+      return verdictOfError(error);
+    }
+  };

@@ -4,7 +4,7 @@ import type { Message } from '../message.ts';
 import { type Options, readOptions } from '../options.ts';
 import type { Context, Handler, Log, RecordStore, Stored, VerdictHandler, Version } from '../ports.ts';
 import { settledPut } from '../settled.ts';
-import { ack, deadLetter, nack, type Verdict, verdictOf, verdictOfError } from '../verdict.ts';
+import { ack, deadLetter, nack, neverThrowing, type Verdict, verdictOf, verdictOfError } from '../verdict.ts';
 import { type Claimant, createClaims, type DedupClaim } from './claim.ts';
 import { type Claim, conflictVerdict, type DedupRecord, decideClaim } from './decide.ts';
 import { dedupOptions } from './options.ts';
@@ -78,8 +78,8 @@ export function createDedup(parts: DedupParts): (handle: Handler) => VerdictHand
   /** A copy of a message that this process is already handling joins that run and makes no store call. */
   const running = new Map<string, Promise<Verdict>>();
 
-  return (handle) => async (message, context) => {
-    try {
+  return (handle) =>
+    neverThrowing(log, async (message, context) => {
       const claim = claimOf(message);
       const identity = JSON.stringify([claim.documentId, claim.claim.fingerprint, claim.claim.seqRef]);
       const first = running.get(identity);
@@ -89,10 +89,6 @@ export function createDedup(parts: DedupParts): (handle: Handler) => VerdictHand
       }
       const run = deliver(handle, message, context, claim).finally(() => running.delete(identity));
       running.set(identity, run);
-      return await run;
-    } catch (error) {
-      log.warn({ messageId: message.messageId, reason: textOf(error) }, 'delivery not handled');
-      return verdictOfError(error);
-    }
-  };
+      return run;
+    });
 }

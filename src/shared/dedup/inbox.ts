@@ -1,8 +1,7 @@
-import { textOf } from '../errors.ts';
 import type { Message } from '../message.ts';
 import { type Options, readOptions } from '../options.ts';
 import type { Context, Handler, Log, Stored, VerdictHandler } from '../ports.ts';
-import { ack, nack, type Verdict, verdictOf, verdictOfError } from '../verdict.ts';
+import { ack, nack, neverThrowing, type Verdict, verdictOf } from '../verdict.ts';
 import { jittered, pause } from '../waiting.ts';
 import { type Claimant, createClaims } from './claim.ts';
 import { type Claim, conflictVerdict, type DedupRecord, decideInbox, type InboxDecision } from './decide.ts';
@@ -73,14 +72,7 @@ export function createInbox<Transaction>(parts: InboxParts<Transaction>): (handl
     return nack('inProgress');
   };
 
-  return (handle) => async (message, context) => {
-    try {
-      return await deliver(handle, message, context);
-    } catch (error) {
-      log.warn({ messageId: message.messageId, reason: textOf(error) }, 'delivery not handled');
-      return verdictOfError(error);
-    }
-  };
+  return (handle) => neverThrowing(log, (message, context) => deliver(handle, message, context));
 }
 
 function settled(decision: Exclude<InboxDecision, { kind: 'run' }>, claim: Claim): Verdict {

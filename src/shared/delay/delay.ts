@@ -1,7 +1,7 @@
-import { malformed, textOf } from '../errors.ts';
+import { malformed } from '../errors.ts';
 import { attribute, dedupKeyOf, forwarded, type Message } from '../message.ts';
 import type { Log, Publisher, Scheduler, System, VerdictHandler } from '../ports.ts';
-import { ack, type Verdict, verdictOfError } from '../verdict.ts';
+import { ack, neverThrowing, type Verdict } from '../verdict.ts';
 import { planDelay, taskId } from './decide.ts';
 import { encodeTask, type TaskBody } from './task-body.ts';
 
@@ -37,14 +37,7 @@ export function createDelay({ publisher, finalTopic, scheduler, system, log }: D
     });
     return ack('scheduled');
   };
-  return async (message) => {
-    try {
-      return await deliver(message);
-    } catch (error) {
-      log.warn({ messageId: message.messageId, reason: textOf(error) }, 'delivery not handled');
-      return verdictOfError(error);
-    }
-  };
+  return neverThrowing(log, deliver);
 }
 
 export function scheduleHop(scheduler: Scheduler, body: TaskBody): Promise<void> {

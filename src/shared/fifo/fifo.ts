@@ -5,7 +5,7 @@ import { documentId, encodeName } from '../names.ts';
 import { type Options, readOptions } from '../options.ts';
 import type { Context, DeadLetters, Handler, Log, RecordStore, Stored, System, VerdictHandler } from '../ports.ts';
 import { settledGet, settledPut } from '../settled.ts';
-import { ack, deadLetter, nack, type Verdict, verdictOf, verdictOfError } from '../verdict.ts';
+import { ack, deadLetter, nack, neverThrowing, type Verdict, verdictOf, verdictOfError } from '../verdict.ts';
 import { advanced, type Cursor, decideSequence, type FifoDecision, released } from './decide.ts';
 import { fifoOptions } from './options.ts';
 import { createWaitingRoom } from './waiting-room.ts';
@@ -106,14 +106,7 @@ export function createFifo(parts: FifoParts): (handle: Handler) => VerdictHandle
     return finished;
   };
 
-  return (handle) => async (message, context) => {
-    try {
-      return await deliver(handle, message, context);
-    } catch (error) {
-      log.warn({ messageId: message.messageId, reason: textOf(error) }, 'delivery not handled');
-      return verdictOfError(error);
-    }
-  };
+  return (handle) => neverThrowing(log, (message, context) => deliver(handle, message, context));
 }
 
 function verdictWithoutRun(decision: Exclude<FifoDecision, { kind: 'process' }>, ref: SequenceRef): Verdict {
