@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
 
@@ -31,7 +32,31 @@ function runDemo(...args: string[]): Promise<Demo> {
   });
 }
 
+/** The processes of a group that are still there. */
+const groupOf = (leader: number): string[] =>
+  readdirSync('/proc').filter((pid) => {
+    try {
+      const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+      const [state, , group] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+      return Number(group) === leader && state !== 'Z';
+    } catch {
+      return false;
+    }
+  });
+
 describe('demo', () => {
+  test.each(['SIGTERM', 'SIGINT'] as const)('ended by %s it leaves no process behind', async (signal) => {
+    const child = spawn(process.execPath, [cli, 'demo', '--chaos', '0'], { detached: true, stdio: ['ignore', 'ignore', 'pipe'] });
+    const leader = child.pid ?? 0;
+    const ended = new Promise((resolve) => child.once('exit', resolve));
+    // The first line of progress: the whole stack is up.
+    await new Promise((resolve) => child.stderr.once('data', resolve));
+    expect(groupOf(leader).length).toBeGreaterThan(4);
+    process.kill(leader, signal);
+    await ended;
+    await expect.poll(() => groupOf(leader)).toEqual([]);
+  });
+
   test('with faults and a kill -9 every webhook has its effect once, in order and on time', async () => {
     const { code, demo } = await runDemo('--seed', '11');
     expect(demo).toMatchObject({ published: 329, effects: 329, lost: 0, doubled: 0, outOfOrder: 0, early: 0 });

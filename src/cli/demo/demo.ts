@@ -17,6 +17,8 @@ const relayEveryMs = 2_000;
 /** Resolves to the exit code: 0 when nothing was lost, doubled, out of order or early. */
 export async function runDemo(args: string[]): Promise<number> {
   const { seed, chaos, rounds, keep, without } = readArgs(args);
+  // A signal alone would end this process without its exit hook, and leave the others behind.
+  process.once('SIGINT', () => process.exit(130)).once('SIGTERM', () => process.exit(143));
   const startedAtMs = performance.now();
   const suppressed = { count: 0 };
   const stack = await startStack({
@@ -30,7 +32,7 @@ export async function runDemo(args: string[]): Promise<number> {
     const result = await pushThrough(stack, { seed, chaos, rounds, without }, startedAtMs, suppressed);
     console.log(JSON.stringify({ demo: result }));
     if (keep) for (const [name, value] of Object.entries(stack.env)) console.log(`export ${name}=${value}`);
-    if (keep) await new Promise((resolve) => process.once('SIGINT', resolve).once('SIGTERM', resolve));
+    if (keep) await new Promise(() => {});
     return result.lost + result.doubled + result.outOfOrder + result.early === 0 ? 0 : 1;
   } finally {
     await stack.stop();

@@ -54,7 +54,12 @@ export async function run(plan: ProcessPlan): Promise<Running> {
       });
     });
     died.catch(() => {});
-    await Promise.race([plan.untilReady(firstLine), died]);
+    try {
+      await Promise.race([plan.untilReady(firstLine), died]);
+    } catch (error) {
+      started.kill('SIGKILL');
+      throw error;
+    }
   };
   const kill = () =>
     new Promise<void>((resolve) => {
