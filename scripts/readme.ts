@@ -1,5 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import { faultKinds } from '../src/emulator/faults.ts';
 import { dedupOptions } from '../src/shared/dedup/options.ts';
 import { fifoOptions } from '../src/shared/fifo/options.ts';
 import type { OptionTable } from '../src/shared/options.ts';
@@ -11,7 +12,7 @@ const tables: readonly OptionTable[] = [dedupOptions, fifoOptions, outboxOptions
 const optionRow = ([name, { env, about, default: value, min, max }]: [string, OptionTable[string]]): string =>
   `| \`${env}\` | \`${name}\`: ${about} Default ${value}, from ${min} to ${max}. |`;
 
-/** README.md with the examples as they stand in their files, and the options as they stand in their tables. */
+/** README.md with the examples as they stand in their files, the options as they stand in their tables, and the faults. */
 export function renderReadme(text: string): string {
   return text
     .replace(/<!-- example: (\S+) -->\n(?:\n```ts\n[\s\S]*?```\n)?/g, (_, file) => {
@@ -21,6 +22,10 @@ export function renderReadme(text: string): string {
     .replace(/(?:\| `[A-Z_]+` \| `\w+`: .*\|\n)*<!-- options -->/, () => {
       const rows = tables.flatMap((table) => Object.entries(table).map(optionRow));
       return `${rows.join('\n')}\n<!-- options -->`;
+    })
+    .replace(/(?:\| `[a-z-]+` \| .*\|\n)*<!-- faults -->/, () => {
+      const rows = Object.entries(faultKinds).map(([kind, meaning]) => `| \`${kind}\` | ${meaning} |`);
+      return `${rows.join('\n')}\n<!-- faults -->`;
     });
 }
 

@@ -5,9 +5,17 @@ const usage = `pubsub-toolkit: Google Cloud Pub/Sub delivered once, later and in
 
   pubsub-toolkit emulator [--pubsub-port N] [--firestore-port N] [--tasks-port N] [--json]
       Pub/Sub, Firestore and Cloud Tasks on loopback until SIGTERM; port 0 takes any free one.
-      --app-engine-url URL   where App Engine tasks go
-      --faults FILE          JSON array of fault rules; with --seed N the same faults each time
-      --admin-port N         faults and backlog over HTTP
+      --app-engine-url URL       where App Engine tasks go
+      --data-dir DIR             keeps all state, written before each call is answered
+      --faults FILE --seed N     JSON array of fault rules; the same seed gives the same faults, without one it is drawn and printed
+      --time manual              time stands still until POST /time {"advanceMs":N}
+      --ordering strict          one message of an ordering key at a time
+      --firestore-indexes FILE   firestore.indexes.json; a query without its composite index is refused
+      Each port answers HTTP too: GET / · POST /shutdown · POST /reset · GET and PUT /faults · GET /backlog · GET and POST /time ·
+      GET /oauth2/v3/certs
+
+  pubsub-toolkit emulator env [--pubsub-port N] [--firestore-port N] [--tasks-port N] [--data-dir DIR]
+      The variables that clients need, as shell exports.
 
   pubsub-toolkit demo [--seed N] [--chaos 0..1] [--rounds N] [--keep] [--without dedup|fifo]
       329 real webhooks through the whole toolkit, with faults; exit code 0 if each had its effect once, in order, on time.

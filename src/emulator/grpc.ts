@@ -4,6 +4,8 @@ import { dirname, join } from 'node:path';
 import grpc from '@grpc/grpc-js';
 import protobuf from 'protobufjs';
 import type { Faults } from './faults.ts';
+import type { Journal } from './journal.ts';
+import type { Time } from './time.ts';
 
 export const { status } = grpc;
 
@@ -12,7 +14,11 @@ export class RpcError extends Error {
   readonly code: grpc.status;
   readonly metadata: grpc.Metadata | undefined;
   constructor(code: grpc.status, message: string, metadata?: grpc.Metadata) {
+    // It is an answer: nobody reads where it was made, and under contention the stacks would cost more than the commits.
+    const { stackTraceLimit } = Error;
+    Error.stackTraceLimit = 0;
     super(message);
+    Error.stackTraceLimit = stackTraceLimit;
     this.code = code;
     this.metadata = metadata;
   }
@@ -34,25 +40,31 @@ export type StreamHandler<Call> = (call: Call) => void;
 /** Where a fault may hit: the name of the resource that a request is about. */
 function resourceOf(request: unknown): string {
   const named = request as Record<string, unknown>;
-  for (const field of ['topic', 'subscription', 'snapshot', 'database', 'parent', 'name']) {
+  for (const field of ['topic', 'subscription', 'snapshot', 'queue', 'task', 'database', 'parent', 'name']) {
     const value = named[field];
     if (typeof value === 'string' && value !== '') return value;
+    // A resource that is created or updated stands in the request itself.
+    const name = typeof value === 'object' && value !== null ? (value as { readonly name?: unknown }).name : undefined;
+    if (typeof name === 'string' && name !== '') return name;
   }
   return '';
 }
 
-/** One unary method on the wire: faults before and after, and every error as a gRPC status. */
+/** What every call meets besides its handler. */
+export type CallParts = { readonly faults: Faults; readonly time: Time; readonly journal: Journal };
+
+/** One unary method on the wire: faults before and after, what it changed on disk, and every error as a gRPC status. */
 export function unary<Request, Response>(
   rpc: string,
-  faults: Faults,
+  parts: CallParts,
   handle: UnaryHandler<Request, Response>,
 ): grpc.handleUnaryCall<Request, Response> {
   return (call, answer) => {
-    const site = { rpc, resource: resourceOf(call.request) };
     const respond = async (): Promise<Response> => {
-      if (faults.roll('fail-before', site)) throw new RpcError(status.UNAVAILABLE, `fault: ${rpc} was not applied`);
+      const site = { rpc, resource: resourceOf(call.request) };
+      await beforeCall(site, parts);
       const response = await handle(call.request, call);
-      if (faults.roll('answer-lost', site)) throw new RpcError(status.UNAVAILABLE, `fault: the answer of ${rpc} was lost`);
+      await afterCall(site, parts);
       return response;
     };
     respond().then(
@@ -60,6 +72,25 @@ export function unary<Request, Response>(
       (error: unknown) => answer(wireError(rpc, error)),
     );
   };
+}
+
+type CallSite = { readonly rpc: string; readonly resource: string };
+
+/** @throws RpcError where the call is to fail before it is applied */
+export async function beforeCall(site: CallSite, { faults, time }: CallParts): Promise<void> {
+  const slow = faults.roll('slow-call', site);
+  if (slow) await new Promise<void>((resolve) => time.after(slow.delayMs, resolve));
+  if (faults.roll('fail-before', site)) throw new RpcError(status.UNAVAILABLE, `fault: ${site.rpc} was not applied`);
+}
+
+/** @throws RpcError where its answer is to be lost, or what it changed cannot be kept */
+export async function afterCall(site: CallSite, { faults, journal }: CallParts): Promise<void> {
+  try {
+    await journal.saved();
+  } catch (error) {
+    throw new RpcError(status.UNAVAILABLE, `the data folder cannot be written: ${error instanceof Error ? error.message : String(error)}`);
+  }
+  if (faults.roll('answer-lost', site)) throw new RpcError(status.UNAVAILABLE, `fault: the answer of ${site.rpc} was lost`);
 }
 
 /** What goes on the wire for whatever a handler threw. */
@@ -120,28 +151,45 @@ export function serviceOf(protos: Protos, name: string): grpc.ServiceDefinition 
   );
 }
 
-const codecOf = (side: 'request' | 'response', type: protobuf.Type) => ({
-  [`${side}Serialize`]: (message: object) => Buffer.from(type.encode(type.fromObject(message)).finish()),
-  [`${side}Deserialize`]: (bytes: Buffer) => type.toObject(type.decode(bytes), plain),
-});
-
-/** Large enough for a 10 MB request and its frame; grpc-js refuses above 4 MiB by itself, and clients retry that for minutes. */
-const receiveLimitBytes = 32 * 1024 * 1024;
-
-export type ListeningServer = { readonly address: string; readonly server: grpc.Server; close(): Promise<void> };
-
-/** Binds to loopback; port 0 takes any free one. */
-export async function listen(register: (server: grpc.Server) => void, port: number): Promise<ListeningServer> {
-  const server = new grpc.Server({ 'grpc.max_receive_message_length': receiveLimitBytes, 'grpc.max_send_message_length': -1 });
-  register(server);
-  const bound = await new Promise<number>((resolve, reject) => {
-    server.bindAsync(`127.0.0.1:${port}`, grpc.ServerCredentials.createInsecure(), (error, boundPort) =>
-      error ? reject(error) : resolve(boundPort),
-    );
-  });
+const codecOf = (side: 'request' | 'response', type: protobuf.Type) => {
+  let converts: boolean | undefined;
   return {
-    address: `127.0.0.1:${bound}`,
-    server,
-    close: async () => server.forceShutdown(),
+    [`${side}Serialize`](message: object) {
+      converts ??= holdsEnum(type);
+      const bytes = type.encode(converts ? type.fromObject(message) : message).finish();
+      return Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes);
+    },
+    [`${side}Deserialize`](bytes: Buffer) {
+      try {
+        return type.toObject(type.decode(bytes), plain);
+      } catch (error) {
+        return malformed(`the request is no ${type.name}: ${error instanceof Error ? error.message : String(error)}`);
+      }
+    },
   };
+};
+
+/**
+ * Stands for a request that cannot be decoded: whoever reads a field of it throws INVALID_ARGUMENT. Thrown at once, grpc-js would answer
+ * INTERNAL, which clients try again.
+ */
+const malformed = (reason: string): object =>
+  new Proxy(
+    {},
+    {
+      get: () => {
+        throw invalidArgument(reason);
+      },
+    },
+  );
+
+/** Whether a plain object must be converted before it is encoded: names of enums must, and with them half of the time goes. */
+function holdsEnum(type: protobuf.Type, seen = new Set<protobuf.Type>()): boolean {
+  if (seen.has(type)) return false;
+  seen.add(type);
+  return type.fieldsArray.some((field) => {
+    const { resolvedType } = field.resolve();
+    if (resolvedType instanceof protobuf.Enum) return true;
+    return resolvedType !== null && holdsEnum(resolvedType, seen);
+  });
 }

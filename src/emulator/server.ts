@@ -1,12 +1,24 @@
+import { control } from './control.ts';
 import { createFaults, type FaultPlan, type Faults } from './faults.ts';
-import { createFirestoreEmulator, type FirestoreEmulator } from './firestore/service.ts';
-import { listen } from './grpc.ts';
-import { createPubsubEmulator, type PubsubEmulator } from './pubsub/service.ts';
+import { createFirestoreEmulator, type FirestoreEmulator, type FirestoreOptions } from './firestore/service.ts';
+import type { CallParts } from './grpc.ts';
+import { type Journal, noJournal, sqliteJournal } from './journal.ts';
+import { type ListeningServer, listen } from './listen.ts';
+import { createIdentity, type Identity } from './oidc.ts';
+import { createPubsubEmulator, type PubsubEmulator, type PubsubOptions } from './pubsub/service.ts';
 import { createAppEngineFront } from './tasks/app-engine-front.ts';
-import { createTasksEmulator, type TasksEmulator } from './tasks/service.ts';
+import { createTasksEmulator, type TasksEmulator, type TasksOptions } from './tasks/service.ts';
 import { realTime, type Time } from './time.ts';
 
-export { createFaults, type FaultKind, type FaultPlan, type FaultRule, type Faults, seededRandom } from './faults.ts';
+export {
+  createFaults,
+  type FaultKind,
+  type FaultPlan,
+  type FaultRule,
+  type Faults,
+  faultKinds,
+  seededRandom,
+} from './faults.ts';
 export { type ManualTime, manualTime, realTime, type Time } from './time.ts';
 
 export type EmulatorOptions = {
@@ -17,6 +29,11 @@ export type EmulatorOptions = {
   readonly ports?: { readonly pubsub?: number; readonly firestore?: number; readonly tasks?: number };
   /** Where App Engine tasks go, as `http://127.0.0.1:8080`. Without it such a task is kept and tried again. */
   readonly appEngineUrl?: string;
+  /** A folder that keeps all state, written before a call is answered; without it the state ends with the process. */
+  readonly dataDir?: string;
+  readonly pubsub?: Omit<PubsubOptions, keyof CallParts | 'identity'>;
+  readonly firestore?: Omit<FirestoreOptions, keyof CallParts>;
+  readonly tasks?: Omit<TasksOptions, keyof CallParts | 'identity' | 'appEngineUrl'>;
 };
 
 type Served<Service> = Service & { readonly address: string };
@@ -31,43 +48,90 @@ export type Emulator<T extends Time = Time> = {
   readonly appEngine: { readonly url: string } | undefined;
   readonly time: T;
   readonly faults: Faults;
+  /** Signs the OIDC tokens of pushes and tasks. */
+  readonly identity: Identity;
+  /** Everything as it was at the start: no topic, document, queue or tombstone, and the faults of the beginning. */
+  reset(): void;
+  /** Resolves once it has closed, by `close()` or by `POST /shutdown`. */
+  readonly closed: Promise<void>;
   close(): Promise<void>;
 };
 
-/** Starts Pub/Sub, Firestore and Cloud Tasks on loopback, in this process. */
+/**
+ * Starts Pub/Sub, Firestore and Cloud Tasks on loopback, in this process.
+ *
+ * @throws Error that names a port in use, a data folder that cannot be used, or a fault rule that is wrong
+ */
 export async function startEmulator<T extends Time = Time>(options: EmulatorOptions & { time?: T } = {}): Promise<Emulator<T>> {
-  const { ports = {} } = options;
-  const time = options.time ?? (realTime() as T);
+  const time: T = options.time ?? (realTime() as Time as T);
   const faults = createFaults(options.faults);
-  const pubsub = createPubsubEmulator({ time, faults });
-  const firestore = createFirestoreEmulator({ time, faults });
-  const tasks = createTasksEmulator({ time, faults, appEngineUrl: options.appEngineUrl });
-  const listening = await Promise.all([
-    listen(pubsub.register, ports.pubsub ?? 0),
-    listen(firestore.register, ports.firestore ?? 0),
-    listen(tasks.register, ports.tasks ?? 0),
-  ]);
-  const [pubsubServer, firestoreServer, tasksServer] = listening;
-  const front = options.appEngineUrl === undefined ? undefined : await createAppEngineFront({ target: options.appEngineUrl });
-  return {
-    env: {
-      PUBSUB_EMULATOR_HOST: pubsubServer.address,
-      FIRESTORE_EMULATOR_HOST: firestoreServer.address,
-      CLOUD_TASKS_EMULATOR_HOST: tasksServer.address,
-      METADATA_SERVER_DETECTION: 'none',
-    },
-    pubsub: { ...pubsub, address: pubsubServer.address },
-    firestore: { ...firestore, address: firestoreServer.address },
-    tasks: { ...tasks, address: tasksServer.address },
-    appEngine: front && { url: front.url },
-    time,
-    faults,
-    async close() {
-      pubsub.close();
-      firestore.close();
-      tasks.close();
-      time.close();
-      await Promise.all([...listening.map((server) => server.close()), front?.close()]);
-    },
+  const journal = options.dataDir === undefined ? noJournal : sqliteJournal(options.dataDir);
+  const identity = createIdentity(time);
+  const parts = { time, faults, journal };
+  const services = {
+    pubsub: createPubsubEmulator({ ...options.pubsub, ...parts, identity }),
+    firestore: createFirestoreEmulator({ ...options.firestore, ...parts }),
+    tasks: createTasksEmulator({ ...options.tasks, ...parts, identity, appEngineUrl: options.appEngineUrl }),
   };
+  const emulator: { current?: Emulator<T> } = {};
+  const onRequest = control(() => emulator.current);
+  const listening: ListeningServer[] = [];
+  const served = async <Service extends { register: TasksEmulator['register'] }>(service: Service, port = 0): Promise<Served<Service>> => {
+    const server = await listen(service.register, port, onRequest);
+    listening.push(server);
+    return { ...service, address: server.address };
+  };
+  const stop = () => closeAll(services, time, listening, journal);
+  try {
+    const { ports = {}, appEngineUrl } = options;
+    const pubsub = await served(services.pubsub, ports.pubsub);
+    const firestore = await served(services.firestore, ports.firestore);
+    const tasks = await served(services.tasks, ports.tasks);
+    const front = appEngineUrl === undefined ? undefined : await createAppEngineFront({ target: appEngineUrl });
+    const { promise: closed, resolve: noteClosed } = Promise.withResolvers<void>();
+    let closing: Promise<void> | undefined;
+    const started: Emulator<T> = {
+      env: {
+        PUBSUB_EMULATOR_HOST: pubsub.address,
+        FIRESTORE_EMULATOR_HOST: firestore.address,
+        CLOUD_TASKS_EMULATOR_HOST: tasks.address,
+        METADATA_SERVER_DETECTION: 'none',
+      },
+      pubsub,
+      firestore,
+      tasks,
+      appEngine: front && { url: front.url },
+      time,
+      faults,
+      identity,
+      reset() {
+        for (const { reset } of Object.values(services)) reset();
+        faults.reset();
+      },
+      closed,
+      close() {
+        closing ??= Promise.all([stop(), front?.close()]).then(() => noteClosed());
+        return closing;
+      },
+    };
+    emulator.current = started;
+    return started;
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+type Closable = { close(): void };
+
+async function closeAll(
+  services: Record<string, Closable>,
+  time: Time,
+  listening: readonly ListeningServer[],
+  journal: Journal,
+): Promise<void> {
+  for (const service of Object.values(services)) service.close();
+  time.close();
+  await Promise.all(listening.map((server) => server.close()));
+  journal.close();
 }

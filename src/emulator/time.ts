@@ -1,4 +1,5 @@
 import type { Clock } from '../shared/ports.ts';
+import { timerHeap } from './timer-heap.ts';
 
 /**
  * The one clock of an emulator: all three services read it and set their timers on it.
@@ -10,6 +11,8 @@ export type Time = Clock & {
   /** Runs once when `nowMs() >= dueAtMs`; an instant in the past runs as soon as possible. Returns the cancel. */
   at(dueAtMs: number, run: () => void): () => void;
   track<T>(work: Promise<T>): Promise<T>;
+  /** Resolves when nothing is due now: every timer of the present and the past has run, and tracked work has ended. */
+  settled(): Promise<void>;
   /** Cancels every timer. */
   close(): void;
 };
@@ -22,28 +25,55 @@ export type ManualTime = Time & {
 /** Node fires a timer of more than 2^31-1 ms at once, so a long one is made of shorter ones. */
 const longestTimerMs = 2 ** 31 - 1;
 
-export function realTime(): Time {
-  const timers = new Set<() => void>();
-  const nowMs = () => Date.now();
-  const at = (dueAtMs: number, run: () => void) => {
-    let timer: NodeJS.Timeout;
-    const cancel = () => {
-      clearTimeout(timer);
-      timers.delete(cancel);
-    };
-    const arm = () => {
-      const waitMs = dueAtMs - nowMs();
-      timer = setTimeout(
-        () => {
-          if (nowMs() < dueAtMs) return arm();
-          timers.delete(cancel);
-          run();
-        },
-        Math.min(Math.max(waitMs, 0), longestTimerMs),
+function trackedWork() {
+  const underWay = new Set<Promise<unknown>>();
+  return {
+    underWay,
+    track<T>(work: Promise<T>): Promise<T> {
+      const ended: Promise<unknown> = work.then(
+        () => underWay.delete(ended),
+        () => underWay.delete(ended),
       );
-    };
+      underWay.add(ended);
+      return work;
+    },
+  };
+}
+
+/** Two turns of the event loop let what already stands on a socket be read. */
+async function turns(): Promise<void> {
+  for (let turn = 0; turn < 2; turn++) await new Promise((resolve) => setImmediate(resolve));
+}
+
+/** One timer of Node's for all: thousands of leases come and go each second, and hardly one of them runs out. */
+export function realTime(): Time {
+  const timers = timerHeap();
+  const { underWay, track } = trackedWork();
+  const nowMs = () => Date.now();
+  let armed: { readonly timer: NodeJS.Timeout; readonly dueAtMs: number } | undefined;
+
+  const disarm = () => {
+    clearTimeout(armed?.timer);
+    armed = undefined;
+  };
+  const arm = () => {
+    const dueAtMs = timers.nextAtMs();
+    if (dueAtMs === undefined) return disarm();
+    if (armed && armed.dueAtMs <= dueAtMs) return;
+    disarm();
+    armed = { dueAtMs, timer: setTimeout(fire, Math.min(Math.max(dueAtMs - nowMs(), 0), longestTimerMs)) };
+  };
+  const fire = () => {
+    armed = undefined;
+    try {
+      for (let due = timers.take(nowMs()); due; due = timers.take(nowMs())) due.run();
+    } finally {
+      arm();
+    }
+  };
+  const at = (dueAtMs: number, run: () => void) => {
+    const cancel = timers.add(dueAtMs, run);
     arm();
-    timers.add(cancel);
     return cancel;
   };
   return {
@@ -51,70 +81,58 @@ export function realTime(): Time {
     monotonicMs: () => performance.now(),
     at,
     after: (delayMs, run) => at(nowMs() + delayMs, run),
-    track: (work) => work,
-    close: () => {
-      for (const cancel of [...timers]) cancel();
+    track,
+    async settled() {
+      for (;;) {
+        await turns();
+        if (underWay.size > 0) await Promise.all(underWay);
+        else if ((timers.nextAtMs() ?? Number.POSITIVE_INFINITY) > nowMs()) return;
+      }
+    },
+    close() {
+      timers.clear();
+      disarm();
     },
   };
 }
 
 /** How long, in real ms, an advance waits for tracked work that does not end; such work may itself wait for time. */
-const settleMs = 250;
+const patienceMs = 250;
 
 export function manualTime(startAtMs = Date.UTC(2026, 0, 1)): ManualTime {
   let nowMs = startAtMs;
-  let serial = 0;
-  const timers = new Map<number, { dueAtMs: number; run: () => void }>();
-  const tracked = new Set<Promise<unknown>>();
+  const timers = timerHeap();
+  const { underWay, track } = trackedWork();
 
-  const at = (dueAtMs: number, run: () => void) => {
-    const id = serial++;
-    timers.set(id, { dueAtMs, run });
-    return () => void timers.delete(id);
-  };
-  const settle = async () => {
-    // Two turns of the event loop let answers already on a socket be read before the next timer is chosen.
-    for (let turn = 0; turn < 2; turn++) await new Promise((resolve) => setImmediate(resolve));
-    if (tracked.size === 0) return;
+  const quiet = async () => {
+    await turns();
+    if (underWay.size === 0) return;
     let timer: NodeJS.Timeout | undefined;
     await Promise.race([
-      Promise.allSettled(tracked),
+      Promise.all(underWay),
       new Promise((resolve) => {
-        timer = setTimeout(resolve, settleMs);
+        timer = setTimeout(resolve, patienceMs);
       }),
     ]);
     clearTimeout(timer);
   };
-  const nextDue = (untilMs: number) => {
-    let first: [number, { dueAtMs: number; run: () => void }] | undefined;
-    for (const entry of timers) if (entry[1].dueAtMs <= untilMs && (!first || entry[1].dueAtMs < first[1].dueAtMs)) first = entry;
-    return first;
+  const runUntil = async (untilMs: number) => {
+    await quiet();
+    for (let due = timers.take(untilMs); due; due = timers.take(untilMs)) {
+      nowMs = Math.max(nowMs, due.dueAtMs);
+      due.run();
+      await quiet();
+    }
+    nowMs = Math.max(nowMs, untilMs);
   };
   return {
     nowMs: () => nowMs,
     monotonicMs: () => nowMs,
-    at,
-    after: (delayMs, run) => at(nowMs + delayMs, run),
-    track(work) {
-      const settled: Promise<unknown> = work.then(
-        () => tracked.delete(settled),
-        () => tracked.delete(settled),
-      );
-      tracked.add(settled);
-      return work;
-    },
-    async advance(ms) {
-      const untilMs = nowMs + ms;
-      await settle();
-      for (let due = nextDue(untilMs); due; due = nextDue(untilMs)) {
-        const [id, { dueAtMs, run }] = due;
-        timers.delete(id);
-        nowMs = Math.max(nowMs, dueAtMs);
-        run();
-        await settle();
-      }
-      nowMs = Math.max(nowMs, untilMs);
-    },
-    close: () => timers.clear(),
+    at: timers.add,
+    after: (delayMs, run) => timers.add(nowMs + delayMs, run),
+    track,
+    advance: (ms) => runUntil(nowMs + ms),
+    settled: () => runUntil(nowMs),
+    close: timers.clear,
   };
 }

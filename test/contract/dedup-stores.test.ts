@@ -8,8 +8,8 @@ import { system } from '../../src/shared/adapters/system.ts';
 import type { DedupRecord } from '../../src/shared/dedup/decide.ts';
 import { createDedup } from '../../src/shared/dedup/dedup.ts';
 import type { RecordStore } from '../../src/shared/ports.ts';
-import { silentLog, testMessage } from '../../src/shared/testing.ts';
 import { ack } from '../../src/shared/verdict.ts';
+import { silentLog, testMessage } from '../../src/testing/doubles.ts';
 import { gate } from '../support/manual-system.ts';
 import { firestoreClient } from '../support/targets.ts';
 

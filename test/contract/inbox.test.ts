@@ -6,8 +6,8 @@ import { createInbox, type InboxContext, type InboxStore } from '../../src/share
 import { ToolkitError } from '../../src/shared/errors.ts';
 import { hash } from '../../src/shared/names.ts';
 import type { Handler, Log } from '../../src/shared/ports.ts';
-import { silentLog, testMessage } from '../../src/shared/testing.ts';
 import { ack, deadLetter, nack } from '../../src/shared/verdict.ts';
+import { silentLog, testMessage } from '../../src/testing/doubles.ts';
 import { firestoreDatabases } from '../support/databases.ts';
 import { manualSystem } from '../support/manual-system.ts';
 

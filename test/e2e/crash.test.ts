@@ -6,7 +6,7 @@ import { firestoreStreamStore } from '../../src/shared/adapters/firestore-stream
 import { pubsubPublisher } from '../../src/shared/adapters/pubsub.ts';
 import { system } from '../../src/shared/adapters/system.ts';
 import { createSequencer } from '../../src/shared/outbox/sequencer.ts';
-import { silentLog } from '../../src/shared/testing.ts';
+import { silentLog } from '../../src/testing/doubles.ts';
 import { type Deployed, startFunction } from '../support/deployables.ts';
 import { gate } from '../support/manual-system.ts';
 import { firestoreClient } from '../support/targets.ts';

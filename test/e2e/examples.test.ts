@@ -81,7 +81,7 @@ describe('examples', () => {
 
   test('in order: the steps of an order are handled 1, 2, 3 though the broker shuffles them', () =>
     withOrders(async () => {
-      emulator.faults.replace([{ kind: 'hold-back', probability: 0.5, holdMs: 200 }]);
+      emulator.faults.replace([{ kind: 'reorder', probability: 0.5, delayMs: 200 }]);
       const { followOrder } = await import('../../examples/fifo.ts');
       const { made, call, done } = calls<string>(4);
       const pull = await followOrder(['placed', 'paid', 'packed', 'sent'], call);

@@ -7,7 +7,11 @@ import { type Deployed, post, pushBody, startFunction } from '../support/deploya
 import { firestoreClient } from '../support/targets.ts';
 
 const projectId = 'ptk-functions';
-type Call = { readonly headers: IncomingHttpHeaders; readonly body: { message: Record<string, unknown>; subscription: string } };
+type Call = {
+  readonly headers: IncomingHttpHeaders;
+  readonly body: { message: Record<string, unknown>; subscription: string };
+  readonly atMs: number;
+};
 
 let emulator: Emulator;
 let pubsub: PubSub;
@@ -28,7 +32,7 @@ beforeAll(async () => {
   sink = createServer(async (request, response) => {
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk);
-    calls.push({ headers: request.headers, body: JSON.parse(Buffer.concat(chunks).toString()) });
+    calls.push({ headers: request.headers, body: JSON.parse(Buffer.concat(chunks).toString()), atMs: performance.now() });
     response.writeHead(answers.shift() ?? 200).end();
     onCall();
   });
@@ -103,15 +107,46 @@ describe('functions/dedup', () => {
     expect(calls[0]?.body).toMatchObject({ message: { messageId: 'ce-2', data: 'YQ==' } });
   });
 
-  test('G93: a sink that fails is 500, and the message comes again with back-off until it is done', async () => {
+  test('G93: a sink that fails is 500, and with retry on the message comes again with back-off until it is done', async () => {
+    reset();
+    answers = [500];
+    expect(await post(dedup.url, pushBody({ 'ptk-key': 'failed' }, 'x', 'm7'))).toBe(500);
     reset();
     answers = [500, 500];
     await pubsub.createTopic('again');
-    const retryPolicy = { minimumBackoff: { nanos: 100_000_000 }, maximumBackoff: { seconds: 1 } };
+    const retryPolicy = { minimumBackoff: { nanos: 200_000_000 }, maximumBackoff: { seconds: 1 } };
     await pubsub.topic('again').createSubscription('again', { pushConfig: { pushEndpoint: dedup.url }, retryPolicy });
     await pubsub.topic('again').publishMessage({ data: Buffer.from('x') });
     await calledTimes(3);
-    expect(calls.map(({ body }) => body.message.messageId)).toEqual(Array.from({ length: 3 }, () => calls[0]?.body.message.messageId));
+    await expect.poll(() => emulator.pubsub.backlog()).toBe(0);
+    expect(calls.map(({ body }) => body.message.messageId)).toEqual(Array(3).fill(calls[0]?.body.message.messageId));
+    const waits = calls.slice(1).map(({ atMs }, index) => atMs - (calls[index]?.atMs ?? 0));
+    expect(waits.filter((waitMs) => waitMs < 199)).toEqual([]);
+  });
+
+  test('G93: with retry off the trigger acks whatever the function answers, and the message is dropped', async () => {
+    reset();
+    answers = [500];
+    const statuses: number[] = [];
+    // Eventarc's part: it calls the function and answers its subscription.
+    const trigger = createServer(async (request, response) => {
+      const chunks: Buffer[] = [];
+      for await (const chunk of request) chunks.push(chunk);
+      statuses.push(await post(dedup.url, undefined, { raw: Buffer.concat(chunks).toString() }));
+      response.writeHead(204).end();
+    });
+    await new Promise<void>((resolve) => trigger.listen(0, '127.0.0.1', resolve));
+    const address = trigger.address();
+    const pushEndpoint = `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}/`;
+    await pubsub.createTopic('dropped');
+    await pubsub.topic('dropped').createSubscription('dropped', { pushConfig: { pushEndpoint }, ackDeadlineSeconds: 10 });
+    for (const data of ['lost', 'next']) {
+      await pubsub.topic('dropped').publishMessage({ data: Buffer.from(data) });
+      await expect.poll(() => emulator.pubsub.backlog()).toBe(0);
+    }
+    trigger.close();
+    expect(statuses).toEqual([500, 204]);
+    expect(calls.map(({ body }) => Buffer.from(String(body.message.data), 'base64').toString())).toEqual(['lost', 'next']);
   });
 
   test('a sink that refuses ends the message with an error in the log', async () => {

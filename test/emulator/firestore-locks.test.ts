@@ -194,7 +194,8 @@ describe('Firestore locks: embedded', () => {
       await time.advance(19_999);
       expect(await read(raw, database, transaction)).toBe('OK');
       await time.advance(1);
-      expect(await commit(raw, database, transaction)).toBe('INVALID_ARGUMENT');
+      const refused = raw('Commit', { database, transaction, writes: [setOf(database, 'a', 1)] });
+      await expect(refused).rejects.toMatchObject({ code: 3, message: expect.stringContaining('transaction has expired') });
     }),
   );
 

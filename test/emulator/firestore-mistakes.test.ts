@@ -14,7 +14,8 @@ describe('Firestore mistakes: embedded', () => {
     'an empty request is INVALID_ARGUMENT, whatever the call',
     withRawFirestore(target, async (raw) => {
       const calls = ['Commit', 'BatchWrite', 'BeginTransaction', 'Rollback', 'GetDocument', 'ListDocuments', 'ListCollectionIds'];
-      for (const call of [...calls, 'BatchGetDocuments', 'RunQuery', 'RunAggregationQuery']) {
+      const streams = ['BatchGetDocuments', 'RunQuery', 'RunAggregationQuery', 'Listen'];
+      for (const call of [...calls, 'CreateDocument', 'UpdateDocument', 'DeleteDocument', 'PartitionQuery', ...streams]) {
         expect([call, await codeOf(raw(call))]).toEqual([call, 'INVALID_ARGUMENT']);
       }
     }),
@@ -25,10 +26,8 @@ describe('Firestore mistakes: embedded', () => {
     withRawFirestore(target, async (raw, database) => {
       const parent = `${database}/documents`;
       const calls: [string, string, object][] = [
-        ['Firestore.PartitionQuery', 'PartitionQuery', { parent }],
-        ['Firestore.UpdateDocument', 'UpdateDocument', {}],
         ['Firestore.ExecutePipeline', 'ExecutePipeline', { database }],
-        ['Firestore.Listen', 'Listen', { database }],
+        ['Firestore.Write', 'Write', { database }],
         ['explain_options', 'RunQuery', { parent, structuredQuery: { from }, explainOptions: {} }],
         ['find_nearest', 'RunQuery', { parent, structuredQuery: { from, findNearest: {} } }],
         ['order_by', 'ListDocuments', { parent, collectionId: 'c', orderBy: 'a' }],
@@ -58,7 +57,7 @@ describe('Firestore mistakes: embedded', () => {
     await withRawFirestore(target, async (raw, database) => {
       const writes = [write(`${database}/documents/c/a`)];
       expect(await codeOf(raw('Commit', { database, writes }))).toBe('INVALID_ARGUMENT');
-      expect(emulator.documents()).toBe(0);
+      expect(emulator.documentCount()).toBe(0);
     })();
   });
 

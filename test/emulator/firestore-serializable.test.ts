@@ -1,16 +1,18 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import { seededRandom } from '../../src/emulator/faults.ts';
 import { type Consistency, createDatabase } from '../../src/emulator/firestore/database.ts';
+import { databaseJournal } from '../../src/emulator/firestore/journaled.ts';
 import { planQuery, type StructuredQuery } from '../../src/emulator/firestore/query.ts';
 import { integerOf } from '../../src/emulator/firestore/values.ts';
 import type { Write } from '../../src/emulator/firestore/writes.ts';
 import { RpcError } from '../../src/emulator/grpc.ts';
+import { noJournal } from '../../src/emulator/journal.ts';
 import { manualTime } from '../../src/emulator/time.ts';
 
 const name = 'projects/p/databases/d';
 const parent = `${name}/documents`;
 const time = manualTime();
-const database = createDatabase({ name, time, lockTimeoutMs: 1_000, abortsNext: () => false });
+const database = createDatabase({ name, time, journal: databaseJournal(noJournal, name), lockTimeoutMs: 1_000, abortsNext: () => false });
 afterEach(() => {
   database.close();
   time.close();

@@ -2,10 +2,12 @@ import type { Firestore } from '@google-cloud/firestore';
 import grpc from '@grpc/grpc-js';
 import { createFaults, type Faults } from '../../src/emulator/faults.ts';
 import type { Timestamp } from '../../src/emulator/firestore/instants.ts';
-import { createFirestoreEmulator, type FirestoreEmulator } from '../../src/emulator/firestore/service.ts';
+import { createFirestoreEmulator, type FirestoreEmulator, type FirestoreOptions } from '../../src/emulator/firestore/service.ts';
 import type { Fields } from '../../src/emulator/firestore/values.ts';
 import type { WriteResult } from '../../src/emulator/firestore/writes.ts';
-import { listen, readProtos, serviceOf } from '../../src/emulator/grpc.ts';
+import { readProtos, serviceOf } from '../../src/emulator/grpc.ts';
+import { noJournal } from '../../src/emulator/journal.ts';
+import { listen } from '../../src/emulator/listen.ts';
 import { realTime, type Time } from '../../src/emulator/time.ts';
 import { firestoreClient, googleTarget, type Target } from '../support/targets.ts';
 
@@ -16,9 +18,12 @@ export type EmbeddedFirestore<T extends Time> = FirestoreEmulator & {
   stop(): Promise<void>;
 };
 
-export async function embeddedFirestore<T extends Time = Time>(time: T = realTime() as Time as T): Promise<EmbeddedFirestore<T>> {
+export async function embeddedFirestore<T extends Time = Time>(
+  time: T = realTime() as Time as T,
+  options: Partial<FirestoreOptions> = {},
+): Promise<EmbeddedFirestore<T>> {
   const faults = createFaults();
-  const emulator = createFirestoreEmulator({ time, faults });
+  const emulator = createFirestoreEmulator({ faults, journal: noJournal, ...options, time });
   const server = await listen(emulator.register, 0);
   return {
     ...emulator,
@@ -42,9 +47,12 @@ export function firestoreTargets(embedded: { readonly target: Target }): Target[
 let projects = 0;
 
 /** A test with a client and a project of its own. */
-export function withFirestore(target: Target, run: (db: Firestore, projectId: string) => Promise<void>): () => Promise<void> {
+export function withFirestore(
+  target: Target & { readonly projectId?: string },
+  run: (db: Firestore, projectId: string) => Promise<void>,
+): () => Promise<void> {
   return async () => {
-    const projectId = `ptk-${process.pid}-${projects++}`;
+    const projectId = target.projectId ?? `ptk-${process.pid}-${projects++}`;
     const db = firestoreClient(target.address, projectId);
     try {
       await run(db, projectId);
@@ -58,15 +66,21 @@ export function withFirestore(target: Target, run: (db: Firestore, projectId: st
 export type RawAnswer = {
   readonly transaction?: Buffer;
   readonly commitTime?: Timestamp;
+  readonly readTime?: Timestamp | null;
+  readonly document?: object | null;
+  readonly found?: object | null;
+  readonly missing?: string;
   readonly writeResults?: readonly WriteResult[];
+  readonly name?: string;
   readonly fields?: Fields;
+  readonly nextPageToken?: string;
 };
 
 /** One request on the wire, tried once; a stream's answers are collected. */
 export type RawFirestore = (method: string, request?: object) => Promise<readonly RawAnswer[]>;
 
-const definition = serviceOf(readProtos('@google-cloud/firestore', 'v1.json'), 'google.firestore.v1.Firestore');
-const RawClient = grpc.makeGenericClientConstructor(definition, 'Firestore');
+export const firestoreDefinition = serviceOf(readProtos('@google-cloud/firestore', 'v1.json'), 'google.firestore.v1.Firestore');
+const RawClient = grpc.makeGenericClientConstructor(firestoreDefinition, 'Firestore');
 
 /** A test below the client: every field of a request and an answer in the open, nothing tried again. */
 export function withRawFirestore(target: Target, run: (raw: RawFirestore, database: string) => Promise<void>): () => Promise<void> {
@@ -84,7 +98,7 @@ export function withRawFirestore(target: Target, run: (raw: RawFirestore, databa
 }
 
 function callOnce(client: grpc.Client, name: string, request: object): Promise<RawAnswer[]> {
-  const method = definition[name];
+  const method = firestoreDefinition[name];
   if (!method) throw new Error(`the protos hold no method ${name}`);
   const { path, requestSerialize, responseDeserialize } = method;
   return new Promise((resolve, reject) => {

@@ -1,5 +1,5 @@
 import type { Transaction } from '@google-cloud/firestore';
-import { afterAll, describe, expect } from 'vitest';
+import { afterAll, describe, expect, test } from 'vitest';
 import { statement } from '../support/targets.ts';
 import { codeOf, embeddedFirestore, firestoreTargets, withFirestore, withRawFirestore } from './firestore-targets.ts';
 
@@ -196,6 +196,23 @@ for (const target of firestoreTargets(emulator)) {
         expect(await codeOf(raw('Rollback', { database, transaction: Buffer.from('never begun') }))).toBe('OK');
       }),
       { differs: 'answers INVALID_ARGUMENT, which the client ignores' },
+    );
+
+    test(
+      'of 16 that find nothing and create it, one does, and the others end soon without having created',
+      withFirestore(target, async (db) => {
+        const startedAtMs = performance.now();
+        const claim = (by: number) =>
+          db.runTransaction(async (transaction) => {
+            const { exists } = await transaction.get(db.doc('c/a'));
+            if (exists) return 'taken';
+            transaction.create(db.doc('c/a'), { by });
+            return by;
+          });
+        const ends = await Promise.all(Array.from({ length: 16 }, (_, by) => claim(by)));
+        expect(ends.filter((end) => end !== 'taken')).toEqual([(await db.doc('c/a').get()).get('by')]);
+        if (target.name === 'embedded') expect(performance.now() - startedAtMs).toBeLessThan(4_000);
+      }),
     );
   });
 }

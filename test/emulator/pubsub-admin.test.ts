@@ -200,11 +200,11 @@ describe('Pub/Sub administration: detach', () => {
 
 describe('Pub/Sub administration: what is missing', () => {
   for (const [what, settings] of Object.entries({
-    'exactly-once delivery of ordered messages': { enableExactlyOnceDelivery: true, enableMessageOrdering: true },
     'subscriptions with bigqueryConfig': { bigqueryConfig: { table: 'a.b.c' } },
     'subscriptions with cloudStorageConfig': { cloudStorageConfig: { bucket: 'b' } },
-    'push without wrapper': { pushConfig: { pushEndpoint: 'http://127.0.0.1:9/', noWrapper: {} } },
-    'push with OIDC tokens': { pushConfig: { pushEndpoint: 'http://127.0.0.1:9/', oidcToken: { serviceAccountEmail: 'a@b.c' } } },
+    'subscriptions with bigtableConfig': { bigtableConfig: { table: 'a' } },
+    'message transforms': { messageTransforms: [{ disabled: true }] },
+    'x-goog-version v1beta1 of push': { pushConfig: { pushEndpoint: 'http://127.0.0.1:9/', attributes: { 'x-goog-version': 'v1beta1' } } },
   })) {
     test(
       `refuses by name: ${what}`,
@@ -216,16 +216,4 @@ describe('Pub/Sub administration: what is missing', () => {
       }),
     );
   }
-
-  test(
-    'refuses by name: seek and snapshots',
-    withRawPubsub(embeddedTarget, async (raw) => {
-      const subscription = `${raw.project}/subscriptions/worker`;
-      for (const method of ['Seek', 'CreateSnapshot', 'ListSnapshots']) {
-        const refused = raw.call(method, { subscription });
-        await expect(refused).rejects.toMatchObject({ details: expect.stringContaining(`Subscriber.${method}`) });
-        expect(await codeOf(refused)).toBe('UNIMPLEMENTED');
-      }
-    }),
-  );
 });

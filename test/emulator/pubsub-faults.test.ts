@@ -7,7 +7,7 @@ const { backlog, faults, stop, target, time } = await embeddedPubsub(manualTime(
 afterAll(stop);
 beforeEach(() => faults.replace([]));
 
-describe('Pub/Sub faults', () => {
+describe('Pub/Sub faults: what is published', () => {
   test(
     'a duplicate is an independent copy of one message: same id, own ack id, there at the same time',
     withRawPubsub(target, async (raw) => {
@@ -43,11 +43,11 @@ describe('Pub/Sub faults', () => {
   );
 
   test(
-    'a message that is held back is overtaken, and comes after a tenth to all of holdMs',
+    'a message that is held back is overtaken, and comes after a tenth to all of delayMs',
     withRawPubsub(target, async (raw) => {
       const topic = await raw.createTopic('orders');
       const subscription = await raw.createSubscription('worker', topic);
-      faults.add({ kind: 'hold-back', times: 1, holdMs: 1_000 });
+      faults.add({ kind: 'reorder', times: 1, delayMs: 1_000 });
       await raw.publish(topic, ['1']);
       await raw.publish(topic, ['2']);
       expect(textsOf(await raw.pull(subscription))).toEqual(['2']);
@@ -63,10 +63,30 @@ describe('Pub/Sub faults', () => {
     withRawPubsub(target, async (raw) => {
       const topic = await raw.createTopic('orders');
       const subscription = await raw.createSubscription('worker', topic, { enableMessageOrdering: true });
-      faults.add({ kind: 'hold-back', holdMs: 1_000 });
+      faults.add({ kind: 'reorder', delayMs: 1_000 });
       faults.add({ kind: 'duplicate', times: 1 });
       await raw.publish(topic, ['1', '2'], 'k');
       expect(textsOf(await raw.pull(subscription))).toEqual(['1', '1', '2']);
+    }),
+  );
+
+  test(
+    'a delayed message comes after delayMs and not before, and takes its ordering key with it but nothing else',
+    withRawPubsub(target, async (raw) => {
+      const topic = await raw.createTopic('orders');
+      const subscription = await raw.createSubscription('worker', topic, { enableMessageOrdering: true });
+      faults.add({ kind: 'delay', times: 1, delayMs: 30_000 });
+      await raw.publish(topic, ['k1', 'k2'], 'k');
+      await raw.publish(topic, ['l1'], 'l');
+      faults.add({ kind: 'delay', times: 1, delayMs: 30_000 });
+      await raw.publish(topic, ['free1', 'free2']);
+      const first = await raw.pull(subscription);
+      expect(textsOf(first).sort()).toEqual(['free2', 'l1']);
+      await raw.acknowledge(subscription, first);
+      await time.advance(29_999);
+      expect(await raw.pull(subscription)).toEqual([]);
+      await time.advance(1);
+      expect(textsOf(await raw.pull(subscription)).sort()).toEqual(['free1', 'k1', 'k2']);
     }),
   );
 });

@@ -26,13 +26,13 @@ for (const target of pubsubTargets(embedded)) {
     statement(
       target,
       43,
-      '1,000 messages of 20 keys come in order within each key, over five streams',
+      '1,000 messages of each of 20 keys come in order within their key, over five streams',
       withPubsub(target, async (pubsub) => {
         const [topic] = await pubsub.createTopic('orders');
         const [subscription] = await topic.createSubscription('worker', ordered);
         const publisher = pubsub.topic('orders', { messageOrdering: true });
         const keys = Array.from({ length: 20 }, (_, index) => `key-${index}`);
-        const numbers = Array.from({ length: 50 }, (_, index) => String(index));
+        const numbers = Array.from({ length: 1_000 }, (_, index) => String(index));
         const received = new Map<string, string[]>(keys.map((key) => [key, []]));
         let left = keys.length * numbers.length;
         const all = new Promise<void>((resolve) =>

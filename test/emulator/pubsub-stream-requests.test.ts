@@ -16,6 +16,31 @@ async function worker(raw: RawPubsub, settings: object = {}): Promise<{ topic: s
 describe('Pub/Sub stream requests', () => {
   statement(
     target,
+    21,
+    'a stream outlives silence, and the all-zero request that ends each 30 s of it changes nothing',
+    withRawPubsub(target, async (raw) => {
+      const { topic, subscription } = await worker(raw);
+      const stream = raw.stream(subscription, { streamAckDeadlineSeconds: 20, maxOutstandingMessages: '2' });
+      await raw.call('GetSubscription', { subscription });
+      for (const _ of [1, 2, 3]) {
+        await time.advance(30_000);
+        stream.write({});
+      }
+      await raw.publish(topic, ['1', '2', '3']);
+      await stream.count(2);
+      await raw.call('GetSubscription', { subscription });
+      expect(textsOf(stream.received)).toEqual(['1', '2']);
+      await time.advance(19_999);
+      expect(stream.received).toHaveLength(2);
+      await time.advance(1);
+      await stream.count(4);
+      stream.cancel();
+      expect(await stream.ended).toBe('CANCELLED');
+    }),
+  );
+
+  statement(
+    target,
     29,
     'the ack deadline of a stream wins over that of the subscription, and a later request changes it',
     withRawPubsub(target, async (raw) => {

@@ -1,7 +1,8 @@
 import type { PubSub } from '@google-cloud/pubsub';
 import grpc from '@grpc/grpc-js';
 import { createFaults, type Faults } from '../../src/emulator/faults.ts';
-import { listen } from '../../src/emulator/grpc.ts';
+import { noJournal } from '../../src/emulator/journal.ts';
+import { listen } from '../../src/emulator/listen.ts';
 import { createPubsubEmulator, type PubsubEmulator, type PubsubOptions } from '../../src/emulator/pubsub/service.ts';
 import { realTime, type Time } from '../../src/emulator/time.ts';
 import { googleTarget, pubsubClient, type Target } from '../support/targets.ts';
@@ -14,13 +15,15 @@ export type EmbeddedPubsub<T extends Time> = PubsubEmulator & {
   stop(): Promise<void>;
 };
 
+export type EmbeddedOptions = Partial<Omit<PubsubOptions, 'time' | 'faults'>> & { readonly port?: number };
+
 export async function embeddedPubsub<T extends Time = Time>(
   time: T = realTime() as Time as T,
-  options: Pick<PubsubOptions, 'ordering'> = {},
+  { port = 0, ...options }: EmbeddedOptions = {},
 ): Promise<EmbeddedPubsub<T>> {
   const faults = createFaults();
-  const emulator = createPubsubEmulator({ time, faults, ...options });
-  const server = await listen(emulator.register, 0);
+  const emulator = createPubsubEmulator({ time, faults, journal: noJournal, ...options });
+  const server = await listen(emulator.register, port);
   return {
     ...emulator,
     target: { name: 'embedded', address: server.address },

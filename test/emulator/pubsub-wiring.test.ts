@@ -1,3 +1,5 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
 import { PubSub } from '@google-cloud/pubsub';
 import { afterAll, describe, expect } from 'vitest';
 import { startEmulator } from '../../src/emulator/server.ts';
@@ -13,8 +15,8 @@ const { target: embeddedTarget } = embedded;
 const permanent = ['OK', 'INVALID_ARGUMENT', 'NOT_FOUND', 'UNIMPLEMENTED'];
 
 describe('Pub/Sub wiring: a whole emulator', () => {
-  statement(embeddedTarget, 5, 'the first calls are answered within 300 ms of the start, and a stop leaves nothing open', async () => {
-    const startAndStop = async () => {
+  statement(embeddedTarget, 5, 'the first calls are answered within 300 ms of the start', async () => {
+    const start = async () => {
       const startedAtMs = performance.now();
       const emulator = await startEmulator();
       const db = firestoreClient(emulator.firestore.address, 'ptk-wiring');
@@ -28,11 +30,27 @@ describe('Pub/Sub wiring: a whole emulator', () => {
       await emulator.close();
       return tookMs;
     };
-    const open = () => process.getActiveResourcesInfo().filter((kind) => kind.startsWith('TCP'));
-    const before = open();
-    const took = [await startAndStop(), await startAndStop(), await startAndStop()];
+    const took = [await start(), await start(), await start()];
     expect(Math.min(...took)).toBeLessThan(300);
-    await expect.poll(open).toEqual(before);
+  });
+
+  statement(embeddedTarget, 5, 'a stop leaves nothing open: the process ends by itself, open streams and leases or not', async () => {
+    const script = `
+      import { startEmulator } from '${new URL('../../src/emulator/server.ts', import.meta.url)}';
+      import { rawPubsub } from '${new URL('pubsub-raw.ts', import.meta.url)}';
+      const emulator = await startEmulator();
+      const raw = rawPubsub({ name: 'embedded', address: emulator.pubsub.address }, 'ptk');
+      const topic = await raw.createTopic('orders');
+      const stream = raw.stream(await raw.createSubscription('worker', topic));
+      await raw.publish(topic, ['1']);
+      await stream.count(1);
+      raw.close();
+      await emulator.close();
+      console.log('stopped');`;
+    const run = promisify(execFile)(process.execPath, ['--conditions=source', '--input-type=module', '--eval', script], {
+      timeout: 15_000,
+    });
+    expect((await run).stdout.trim()).toBe('stopped');
   });
 
   statement(embeddedTarget, 1, 'a client reaches the server that its environment named when it was built', async () => {
@@ -74,9 +92,13 @@ for (const target of pubsubTargets(embedded)) {
       withRawPubsub(target, async (raw) => {
         const topic = await raw.createTopic('large');
         const messages = [{ data: Buffer.alloc(11_000_000) }];
-        const startedAtMs = performance.now();
-        expect(await codeOf(raw.call('Publish', { topic, messages }))).toBe('INVALID_ARGUMENT');
-        expect(performance.now() - startedAtMs).toBeLessThan(1_000);
+        const tookMs: number[] = [];
+        for (const _ of [1, 2, 3]) {
+          const startedAtMs = performance.now();
+          expect(await codeOf(raw.call('Publish', { topic, messages }))).toBe('INVALID_ARGUMENT');
+          tookMs.push(performance.now() - startedAtMs);
+        }
+        expect(Math.min(...tookMs)).toBeLessThan(100);
       }),
       { differs: 'never answers it' },
     );

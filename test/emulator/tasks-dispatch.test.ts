@@ -1,10 +1,10 @@
 import { afterAll, describe, expect, test } from 'vitest';
 import { createAppEngineFront } from '../../src/emulator/tasks/service.ts';
 import { statement } from '../support/targets.ts';
-import { codeOf, startTasksStack } from '../support/tasks-stack.ts';
+import { startTasksStack } from '../support/tasks-stack.ts';
 
 const stack = await startTasksStack();
-const { app, client, createQueue, createTask, faults, target, time } = stack;
+const { app, createQueue, createTask, faults, target, time } = stack;
 const front = await createAppEngineFront({ target: app.url });
 afterAll(stack.close);
 afterAll(front.close);
@@ -62,6 +62,17 @@ describe('Cloud Tasks, App Engine requests', () => {
     expect(app.received('/custom')[0]?.method).toBe('PUT');
   });
 
+  test('a body arrives byte for byte, to App Engine and to an HTTP target', async () => {
+    const queue = await createQueue('bytes');
+    const body = Buffer.from(Array.from({ length: 256 }, (_, byte) => byte));
+    await createTask(queue, '', { appEngineHttpRequest: { relativeUri: '/bytes/app', body } });
+    await createTask(queue, '', { appEngineHttpRequest: null, httpRequest: { url: `${app.url}/bytes/http`, body } });
+    await time.advance(0);
+    const arrived = ['/bytes/app', '/bytes/http'].map((path) => app.received(path)[0]);
+    expect(arrived.map((request) => request?.bytes)).toEqual([body, body]);
+    expect(arrived.map((request) => request?.headers['content-length'])).toEqual(['256', '256']);
+  });
+
   test('a task without a body has no Content-Type, and an empty relative URI is the root', async () => {
     const queue = await createQueue('bare');
     const task = await createTask(queue, '', { appEngineHttpRequest: { httpMethod: 'GET' } });
@@ -86,7 +97,7 @@ describe('Cloud Tasks, App Engine requests', () => {
   statement(target, 91, 'a duplicate is dispatched only where a fault asks for it, with the same headers', async () => {
     const queue = await createQueue('doubled');
     await createTask(queue, '/doubled/off');
-    const remove = faults.add({ kind: 'duplicate', resource: '/queues/doubled', times: 1 });
+    const remove = faults.add({ kind: 'double-dispatch', resource: '/queues/doubled', times: 1 });
     await createTask(queue, '/doubled/on');
     await time.advance(0);
     remove();
@@ -95,45 +106,6 @@ describe('Cloud Tasks, App Engine requests', () => {
     expect(more).toEqual([]);
     expect(second?.headers).toEqual(first?.headers);
     expect(second?.headers['x-appengine-taskretrycount']).toBe('0');
-  });
-});
-
-describe('Cloud Tasks, HTTP requests', () => {
-  test('go to their URL with X-CloudTasks headers, the fixed User-Agent and no Content-Type of their own', async () => {
-    const queue = await createQueue('http');
-    const task = await createTask(queue, '', {
-      id: 'h1',
-      appEngineHttpRequest: null,
-      httpRequest: {
-        url: `${app.url}/http`,
-        httpMethod: 'PATCH',
-        body: Buffer.from('payload'),
-        headers: { 'User-Agent': 'mine/1', 'X-CloudTasks-QueueName': 'forged', 'X-Mine': 'kept' },
-      },
-    });
-    expect(task.dispatchDeadline).toMatchObject({ seconds: '600' });
-    await time.advance(0);
-    expect(app.received('/http')[0]).toMatchObject({ method: 'PATCH', body: 'payload' });
-    expect(headersOf('/http')).toMatchObject({
-      'x-cloudtasks-queuename': 'http',
-      'x-cloudtasks-taskname': 'h1',
-      'x-cloudtasks-taskretrycount': '0',
-      'x-cloudtasks-taskexecutioncount': '0',
-      'user-agent': 'Google-Cloud-Tasks',
-      'x-mine': 'kept',
-    });
-    expect(headersOf('/http')).not.toHaveProperty('content-type');
-    expect(headersOf('/http')).not.toHaveProperty('x-appengine-queuename');
-  });
-
-  test('with a token to be made are not supported, which is said', async () => {
-    const queue = await createQueue('token');
-    const oidc = createTask(queue, '', {
-      appEngineHttpRequest: null,
-      httpRequest: { url: app.url, oidcToken: { serviceAccountEmail: 'a@b.iam.gserviceaccount.com' } },
-    });
-    await expect(oidc).rejects.toThrow(/UNIMPLEMENTED.*HttpRequest\.oidcToken/);
-    expect(await codeOf(client.getIamPolicy({ resource: queue }))).toBe('UNIMPLEMENTED');
   });
 });
 

@@ -24,6 +24,11 @@ describe('Cloud Tasks, the decision to retry', () => {
     expect([1, 2, 3, 4, 5, 6, 7, 8].map((retry) => backoffMs(retry, policy) / 1000)).toEqual([10, 20, 40, 80, 160, 240, 300, 300]);
   });
 
+  test('no wait stays none after any number of doublings', () => {
+    const waits = [1, 1_000, 5_000].map((retry) => backoffMs(retry, { ...policy, minBackoffMs: 0, maxDoublings: 10_000 }));
+    expect(waits).toEqual([0, 0, 0]);
+  });
+
   test.each([
     { attempts: 2, maxAttempts: 3, maxRetryMs: 0, ageMs: 0, expected: 'retry' },
     { attempts: 3, maxAttempts: 3, maxRetryMs: 0, ageMs: 0, expected: 'exhausted' },
@@ -84,6 +89,29 @@ describe('Cloud Tasks, retries', () => {
     expect(app.received('/moved')).toEqual([]);
   });
 
+  statement(target, 87, '199 is an answer and none of success, where the app ends the connection after it', async () => {
+    const queue = await createQueue('below', { retryConfig: { minBackoff: seconds(1) } });
+    app.answer('/below', (answer, attempt) => void (attempt === 0 ? answer.socket?.end('HTTP/1.1 199 Odd\r\n\r\n') : answer.end()));
+    const { name } = await createTask(queue, '/below');
+    await time.advance(0);
+    const [task] = await client.getTask({ name: name ?? '' });
+    expect(task).toMatchObject({ responseCount: 1, lastAttempt: { responseStatus: { code: 2, message: 'HTTP status code 199' } } });
+    await time.advance(1000);
+    expect(gaps('/below')).toEqual([1]);
+    expect(app.received('/below')[1]?.headers['x-appengine-taskpreviousresponse']).toBe('199');
+  });
+
+  statement(target, 87, 'an answer of 102 is not the last one: what follows decides', async () => {
+    const queue = await createQueue('processing', { retryConfig: { minBackoff: seconds(1) } });
+    app.answer('/processing', (answer) => {
+      answer.writeProcessing();
+      answer.end();
+    });
+    await createTask(queue, '/processing');
+    await time.advance(3_600_000);
+    expect(app.received('/processing')).toHaveLength(1);
+  });
+
   statement(target, 87, 'silence up to the dispatch deadline is a failed attempt and retried', async () => {
     const queue = await createQueue('silent', { retryConfig: { minBackoff: seconds(1) } });
     app.answer('/silent', (answer, attempt) => void (attempt === 0 || answer.end()));
@@ -121,14 +149,17 @@ describe('Cloud Tasks, retries', () => {
     }
   });
 
-  statement(target, 88, 'a retry time lets a task go on after its attempts are used up, until both are', async () => {
-    const queue = await createQueue('aged', {
-      retryConfig: { maxAttempts: 2, maxRetryDuration: seconds(5), minBackoff: seconds(1), maxBackoff: seconds(1) },
-    });
-    app.answerStatus('/aged', 500);
-    await createTask(queue, '/aged');
+  statement(target, 88, 'a task goes on until its attempts and its retry time are both used up, whichever is the later', async () => {
+    const wait = { minBackoff: seconds(1), maxBackoff: seconds(1) };
+    const longer = await createQueue('longer', { retryConfig: { maxAttempts: 2, maxRetryDuration: seconds(5), ...wait } });
+    const oftener = await createQueue('oftener', { retryConfig: { maxAttempts: 5, maxRetryDuration: seconds(2), ...wait } });
+    app.answerStatus('/longer', 500);
+    app.answerStatus('/oftener', 500);
+    await createTask(longer, '/longer');
+    await createTask(oftener, '/oftener');
     await time.advance(60_000);
-    expect(gaps('/aged')).toEqual([1, 1, 1, 1, 1]);
+    expect(gaps('/longer')).toEqual([1, 1, 1, 1, 1]);
+    expect(gaps('/oftener')).toEqual([1, 1, 1, 1]);
   });
 
   test('changing the queue changes the next wait, and the mask leaves the other settings alone', async () => {

@@ -32,6 +32,18 @@ describe('Cloud Tasks, schedule', () => {
     expect(arrivals('/far')).toEqual([dueAtMs]);
   });
 
+  test('a delay of 40 s: nothing at 39,999 ms, one request at 40,000, and no more in 30 days', async () => {
+    const queue = await createQueue('short');
+    const dueAtMs = time.nowMs() + 40_000;
+    await createTask(queue, '/short', { scheduleTime: atTime(dueAtMs) });
+    await time.advance(39_999);
+    expect(arrivals('/short')).toEqual([]);
+    await time.advance(1);
+    expect(arrivals('/short')).toEqual([dueAtMs]);
+    await time.advance(720 * hourMs);
+    expect(arrivals('/short')).toEqual([dueAtMs]);
+  });
+
   test('a schedule time keeps its microseconds and is not rounded down', async () => {
     const queue = await createQueue('micros');
     const dueAtMs = time.nowMs() + 1000;
@@ -90,6 +102,16 @@ describe('Cloud Tasks, schedule', () => {
       expect(await codeOf(client.runTask({ name: name ?? '' }))).toBe('NOT_FOUND');
     },
   );
+
+  test('a task that RunTask took to its success does not run again at its time', async () => {
+    const queue = await createQueue('taken');
+    const { name } = await createTask(queue, '/taken', { scheduleTime: atTime(time.nowMs() + hourMs) });
+    const calledAtMs = time.nowMs();
+    await client.runTask({ name: name ?? '' });
+    await time.advance(2 * hourMs);
+    expect(arrivals('/taken')).toEqual([calledAtMs]);
+    expect((await client.listTasks({ parent: queue }))[0]).toEqual([]);
+  });
 
   statement(target, 89, 'a purge removes the tasks made before it and none made after', async () => {
     const queue = await createQueue('purged');

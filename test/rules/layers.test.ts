@@ -6,9 +6,10 @@ const layers = {
   core: /^src\/shared\/((errors|message|names|options|ports|verdict|waiting|wire)|\w+\/(decide|options|store|task-body))\.ts$/,
   adapter: /^src\/shared\/adapters\//,
   transport: /^src\/shared\/transports\//,
-  surface: /^src\/shared\/(index|testing)\.ts$/,
+  surface: /^src\/shared\/index\.ts$/,
   useCase: /^src\/shared\//,
   emulator: /^src\/emulator\//,
+  testing: /^src\/testing\//,
   shell: /^(src\/shell|functions|appengine)\//,
   command: /^src\/cli\//,
 } as const;
@@ -22,6 +23,7 @@ const allowed: Readonly<Record<Layer, readonly (Layer | `type ${Layer}`)[]>> = {
   transport: ['core', 'transport'],
   surface: ['core', 'useCase', 'adapter', 'transport', 'surface'],
   emulator: ['emulator', 'type core'],
+  testing: ['surface', 'adapter', 'emulator', 'testing'],
   shell: ['core', 'useCase', 'adapter', 'transport', 'shell'],
   command: ['core', 'useCase', 'adapter', 'emulator', 'shell', 'command'],
 };
@@ -90,7 +92,7 @@ function loadedWith(path: string, seen = new Set<string>()): Set<string> {
   return seen;
 }
 
-test.each(['src/shared/index.ts', 'src/shared/testing.ts', 'src/shared/transports/push.ts', 'src/shared/transports/pull.ts'])(
+test.each(['src/shared/index.ts', 'src/testing/doubles.ts', 'src/shared/transports/push.ts', 'src/shared/transports/pull.ts'])(
   '%s loads no package',
   (path) => {
     expect([...loadedWith(path)].filter((target) => !isOurs(target) && !isNodes(target))).toEqual([]);

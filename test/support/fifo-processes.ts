@@ -3,8 +3,8 @@ import type { Cursor } from '../../src/shared/fifo/decide.ts';
 import { createFifo, type FifoParts } from '../../src/shared/fifo/fifo.ts';
 import type { Message } from '../../src/shared/message.ts';
 import type { Handler } from '../../src/shared/ports.ts';
-import { keptDeadLetters, silentLog, testMessage } from '../../src/shared/testing.ts';
 import type { Verdict } from '../../src/shared/verdict.ts';
+import { keptDeadLetters, silentLog, testMessage } from '../../src/testing/doubles.ts';
 import { manualSystem } from './manual-system.ts';
 
 export const leaseMs = 3_000;

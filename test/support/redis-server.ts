@@ -1,6 +1,6 @@
-import { execFileSync, spawn, spawnSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import type { TestProject } from 'vitest/node';
-import { freePort } from '../../src/cli/demo/processes.ts';
+import { freePort, runProgram } from '../../src/cli/demo/processes.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -8,25 +8,33 @@ declare module 'vitest' {
   }
 }
 
-/** A real Redis: `REDIS_URL`, or a `redis-server` of our own, installed where the machine lets us. */
-export default async function setup(project: TestProject): Promise<() => void> {
+/** A real Redis for all contract tests: `REDIS_URL`, or a server of our own. */
+export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   if (process.env.REDIS_URL) {
     project.provide('redisUrl', process.env.REDIS_URL);
-    return () => {};
+    return async () => {};
   }
+  const server = await startRedisServer();
+  project.provide('redisUrl', server.url);
+  return server.kill;
+}
+
+export type RedisServer = { readonly port: number; readonly url: string; kill(): Promise<void> };
+
+/** A `redis-server` on a free port that keeps nothing on disk, installed where the machine lets us. */
+export async function startRedisServer(...args: string[]): Promise<RedisServer> {
   install();
   const port = await freePort();
-  const server = spawn('redis-server', ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no'], {
-    stdio: ['ignore', 'pipe', 'inherit'],
+  const { promise: ready, resolve } = Promise.withResolvers<void>();
+  const { kill } = await runProgram({
+    name: 'redis-server',
+    command: 'redis-server',
+    args: ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no', ...args],
+    env: {},
+    untilReady: () => ready,
+    onLine: (line) => line.includes('Ready to accept connections') && resolve(),
   });
-  await new Promise<void>((resolve, reject) => {
-    server.once('exit', (code) => reject(new Error(`redis-server ended with ${code}`)));
-    server.stdout.on('data', (chunk: Buffer) => {
-      if (chunk.toString().includes('Ready to accept connections')) resolve();
-    });
-  });
-  project.provide('redisUrl', `redis://127.0.0.1:${port}`);
-  return () => void server.kill('SIGKILL');
+  return { port, url: `redis://127.0.0.1:${port}`, kill };
 }
 
 function install(): void {

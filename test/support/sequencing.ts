@@ -8,7 +8,7 @@ import type { RelayLease } from '../../src/shared/outbox/decide.ts';
 import { createRelay, type RelayParts } from '../../src/shared/outbox/relay.ts';
 import { createSequencer, type SequencedDraft, type SequencerParts } from '../../src/shared/outbox/sequencer.ts';
 import type { System } from '../../src/shared/ports.ts';
-import { silentLog } from '../../src/shared/testing.ts';
+import { silentLog } from '../../src/testing/doubles.ts';
 import type { Databases } from './databases.ts';
 import { recordingPublisher } from './recording-publisher.ts';
 

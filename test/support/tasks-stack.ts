@@ -1,7 +1,12 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { CloudTasksClient, type protos } from '@google-cloud/tasks';
 import grpc from '@grpc/grpc-js';
-import { type FaultPlan, type ManualTime, manualTime, startEmulator } from '../../src/emulator/server.ts';
+import { createFaults } from '../../src/emulator/faults.ts';
+import { type Journal, noJournal } from '../../src/emulator/journal.ts';
+import { listen } from '../../src/emulator/listen.ts';
+import { createIdentity } from '../../src/emulator/oidc.ts';
+import { createTasksEmulator } from '../../src/emulator/tasks/service.ts';
+import { type ManualTime, manualTime } from '../../src/emulator/time.ts';
 import type { Target } from './targets.ts';
 
 export type TaskRequest = protos.google.cloud.tasks.v2.ITask;
@@ -11,6 +16,7 @@ export type Received = {
   readonly method: string;
   readonly headers: IncomingMessage['headers'];
   readonly body: string;
+  readonly bytes: Buffer;
   readonly atMs: number;
 };
 
@@ -22,11 +28,13 @@ export async function startApp(time: ManualTime) {
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk);
     const path = request.url ?? '';
+    const bytes = Buffer.concat(chunks);
     const attempt = received.push({
       path,
       method: request.method ?? '',
       headers: request.headers,
-      body: Buffer.concat(chunks).toString(),
+      body: bytes.toString(),
+      bytes,
       atMs: time.nowMs(),
     });
     const before = received.slice(0, attempt - 1).filter((other) => other.path === path).length;
@@ -66,24 +74,27 @@ export function tasksClient(address: string): CloudTasksClient {
 
 const location = 'projects/ptk-test/locations/europe-west1';
 
+export type TasksStackOptions = { readonly startAtMs?: number; readonly journal?: Journal; readonly withoutApp?: boolean };
+
 /** The emulator on manual time, an App Engine app and the real client. */
-export async function startTasksStack(options: { faults?: FaultPlan; withoutApp?: boolean } = {}) {
-  const time = manualTime();
+export async function startTasksStack({ startAtMs, journal = noJournal, withoutApp }: TasksStackOptions = {}) {
+  const time = manualTime(startAtMs);
   const app = await startApp(time);
-  const emulator = await startEmulator({
-    time,
-    ...(options.faults && { faults: options.faults }),
-    ...(!options.withoutApp && { appEngineUrl: app.url }),
-  });
-  const client = tasksClient(emulator.tasks.address);
-  const target: Target = { name: 'embedded', address: emulator.tasks.address };
+  const faults = createFaults();
+  const identity = createIdentity(time);
+  const emulator = createTasksEmulator({ time, faults, journal, identity, appEngineUrl: withoutApp ? undefined : app.url });
+  const server = await listen(emulator.register, 0);
+  const client = tasksClient(server.address);
+  const target: Target = { name: 'embedded', address: server.address };
   return {
     time,
     app,
     client,
     target,
     location,
-    faults: emulator.faults,
+    faults,
+    identity,
+    emulator,
     async createQueue(id: string, config: QueueConfig = {}): Promise<string> {
       const name = `${location}/queues/${id}`;
       await client.createQueue({ parent: location, queue: { ...config, name } });
@@ -99,7 +110,10 @@ export async function startTasksStack(options: { faults?: FaultPlan; withoutApp?
     },
     async close(): Promise<void> {
       await client.close();
-      await emulator.close();
+      emulator.close();
+      time.close();
+      await server.close();
+      journal.close();
       await app.close();
     },
   };

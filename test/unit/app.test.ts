@@ -3,7 +3,7 @@ import { afterEach, describe, expect, test } from 'vitest';
 import { createApp } from '../../appengine/app.ts';
 import { malformed, ToolkitError } from '../../src/shared/errors.ts';
 import type { DeadLetters } from '../../src/shared/ports.ts';
-import { keptDeadLetters, silentLog } from '../../src/shared/testing.ts';
+import { keptDeadLetters, silentLog } from '../../src/testing/doubles.ts';
 
 const task = { 'X-AppEngine-QueueName': 'q', 'X-AppEngine-TaskName': 't1' };
 let server: Server | undefined;

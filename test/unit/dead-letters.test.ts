@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { OutgoingMessage } from '../../src/shared/message.ts';
-import { silentLog, testMessage } from '../../src/shared/testing.ts';
 import { deadLetterTopic, rejectedDeadLetters } from '../../src/shared/transports/dead-letters.ts';
+import { silentLog, testMessage } from '../../src/testing/doubles.ts';
 
 const why = { kind: 'deadLetter', reason: 'malformed', detail: 'ptk-seq is "1e3"' } as const;
 

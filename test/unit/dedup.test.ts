@@ -4,8 +4,8 @@ import type { DedupRecord } from '../../src/shared/dedup/decide.ts';
 import { createDedup } from '../../src/shared/dedup/dedup.ts';
 import { hash } from '../../src/shared/names.ts';
 import type { Handler, RecordStore } from '../../src/shared/ports.ts';
-import { silentLog, testMessage } from '../../src/shared/testing.ts';
 import { ack, deadLetter, nack } from '../../src/shared/verdict.ts';
+import { silentLog, testMessage } from '../../src/testing/doubles.ts';
 import { faultyStore, type StoreFault, silentStore } from '../support/faulty-store.ts';
 import { gate, manualSystem } from '../support/manual-system.ts';
 

@@ -4,7 +4,7 @@ import { createRelease } from '../../src/shared/delay/release.ts';
 import { ToolkitError } from '../../src/shared/errors.ts';
 import type { OutgoingMessage } from '../../src/shared/message.ts';
 import type { Task } from '../../src/shared/ports.ts';
-import { silentLog, testMessage } from '../../src/shared/testing.ts';
+import { silentLog, testMessage } from '../../src/testing/doubles.ts';
 import { manualSystem } from '../support/manual-system.ts';
 
 const context = { signal: new AbortController().signal };

@@ -30,21 +30,77 @@ describe('faults', () => {
     expect(rolls(3, [{ kind: 'duplicate', probability: 1 }])).not.toContain(false);
   });
 
-  test.each([undefined, 0, -1])('a hold-back rule with holdMs %s is refused, wherever it comes from', (holdMs) => {
-    const rule = { kind: 'hold-back', ...(holdMs !== undefined && { holdMs }) } as const;
+  test('a rule falls alike at a place whatever happens elsewhere, and in whatever order', () => {
+    const falls = (elsewhere: number) => {
+      const faults = createFaults({ seed: 7, rules: [{ kind: 'fail-before', probability: 0.5 }] });
+      return Array.from({ length: 50 }, () => {
+        for (let call = 0; call < elsewhere; call++) faults.roll('fail-before', { rpc: 'Publisher.Publish', resource: 'other' });
+        return faults.roll('fail-before', { rpc: 'Publisher.Publish', resource: 'topic' }) !== undefined;
+      });
+    };
+    expect(falls(3)).toEqual(falls(0));
+    expect(falls(0)).toContain(true);
+    expect(falls(0)).toContain(false);
+  });
+
+  test('reset brings the same faults once more', () => {
+    const faults = createFaults({ seed: 9, rules: [{ kind: 'reorder', probability: 0.5, delayMs: 1_000 }] });
+    const run = () => Array.from({ length: 50 }, () => faults.roll('reorder', { resource: 's' })?.delayMs);
+    const first = run();
+    faults.add({ kind: 'duplicate' });
+    faults.reset();
+    expect(faults.counts().reorder).toBe(0);
+    expect(run()).toEqual(first);
+    expect(faults.roll('duplicate', { resource: 's' })).toBeUndefined();
+  });
+
+  test('a reordered message waits a tenth to all of the time, a delayed one all of it', () => {
+    const faults = createFaults({
+      seed: 2,
+      rules: [
+        { kind: 'reorder', delayMs: 1_000 },
+        { kind: 'delay', delayMs: 1_000 },
+      ],
+    });
+    const waits = Array.from({ length: 200 }, () => faults.roll('reorder', { resource: 's' })?.delayMs ?? 0);
+    expect(Math.min(...waits)).toBeGreaterThanOrEqual(100);
+    expect(Math.min(...waits)).toBeLessThan(200);
+    expect(Math.max(...waits)).toBeGreaterThan(900);
+    expect(Math.max(...waits)).toBeLessThan(1_000);
+    expect(faults.roll('delay', { resource: 's' })?.delayMs).toBe(1_000);
+  });
+
+  test.each([
+    [{ kind: 'droop-ack' }, 'unknown kind "droop-ack"; known are duplicate, reorder'],
+    [{}, 'unknown kind undefined'],
+    ['duplicate', 'it is no object'],
+    [{ kind: 'duplicate', propability: 1 }, 'unknown field "propability"'],
+    [{ kind: 'duplicate', probability: 1.1 }, 'probability is 1.1; it must lie from 0 to 1'],
+    [{ kind: 'duplicate', times: 0 }, 'times is 0; it must be a whole number above 0'],
+    [{ kind: 'duplicate', rpc: 'Publisher.Publish' }, '"duplicate" happens to messages, not to calls'],
+    [{ kind: 'fail-before', rpc: 'Publish' }, 'rpc is "Publish"; it must be of the form Publisher.Publish'],
+    [{ kind: 'fail-before', resource: 7 }, 'resource must be a text'],
+    [{ kind: 'reorder' }, '"reorder" needs delayMs above 0'],
+    [{ kind: 'delay', delayMs: 0 }, '"delay" needs delayMs above 0'],
+    [{ kind: 'slow-call', delayMs: -1 }, '"slow-call" needs delayMs above 0'],
+    [{ kind: 'duplicate', delayMs: 5 }, '"duplicate" knows no delayMs'],
+  ])('the rule %j is refused, wherever it comes from', (given, reason) => {
+    const rule = given as FaultRule;
     const faults = createFaults();
-    expect(() => createFaults({ seed: 1, rules: [rule] })).toThrow('holdMs above 0');
-    expect(() => faults.add(rule)).toThrow('holdMs above 0');
-    expect(() => faults.replace([rule])).toThrow('holdMs above 0');
+    expect(() => createFaults({ seed: 1, rules: [{ kind: 'duplicate' }, rule] })).toThrow(`fault rule 2: ${reason}`);
+    expect(() => faults.add(rule)).toThrow(reason);
+    expect(() => faults.replace([rule])).toThrow(reason);
   });
 
   test('an added rule goes before the others and can be taken back; replacing keeps the counts', () => {
-    const faults = createFaults();
-    const remove = faults.add({ kind: 'hold-back', holdMs: 5 });
-    expect(faults.roll('hold-back', {})).toMatchObject({ holdMs: 5 });
+    const faults = createFaults({ seed: 1, rules: [{ kind: 'delay', delayMs: 9 }] });
+    const site = { resource: 's' };
+    const remove = faults.add({ kind: 'delay', delayMs: 5 });
+    expect(faults.roll('delay', site)).toEqual({ kind: 'delay', delayMs: 5 });
     remove();
-    expect(faults.roll('hold-back', {})).toBeUndefined();
+    expect(faults.roll('delay', site)).toEqual({ kind: 'delay', delayMs: 9 });
     faults.replace([]);
-    expect(faults.counts()['hold-back']).toBe(1);
+    expect(faults.roll('delay', site)).toBeUndefined();
+    expect(faults.counts().delay).toBe(2);
   });
 });

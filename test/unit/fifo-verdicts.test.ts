@@ -3,8 +3,8 @@ import { memoryRecordStore } from '../../src/shared/adapters/memory.ts';
 import type { DedupRecord } from '../../src/shared/dedup/decide.ts';
 import { createDedup } from '../../src/shared/dedup/dedup.ts';
 import { ToolkitError } from '../../src/shared/errors.ts';
-import { silentLog, testMessage } from '../../src/shared/testing.ts';
 import { ack, deadLetter, nack } from '../../src/shared/verdict.ts';
+import { silentLog, testMessage } from '../../src/testing/doubles.ts';
 import { context, fifoProcesses, numbered, recording } from '../support/fifo-processes.ts';
 import { gate } from '../support/manual-system.ts';
 

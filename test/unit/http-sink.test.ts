@@ -1,8 +1,8 @@
 import { createServer, type IncomingMessage } from 'node:http';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { freePort } from '../../src/cli/demo/processes.ts';
-import { testMessage } from '../../src/shared/testing.ts';
 import { createSink } from '../../src/shell/sink.ts';
+import { testMessage } from '../../src/testing/doubles.ts';
 
 type Seen = { readonly method: string | undefined; readonly headers: IncomingMessage['headers']; readonly body: string };
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { memoryRecordStore } from '../../src/shared/adapters/memory.ts';
 import { holdLease, type Leased } from '../../src/shared/lease.ts';
-import { silentLog } from '../../src/shared/testing.ts';
+import { silentLog } from '../../src/testing/doubles.ts';
 import { faultyStore, type StoreFault } from '../support/faulty-store.ts';
 import { manualSystem } from '../support/manual-system.ts';
 

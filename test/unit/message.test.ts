@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { dedupKeyOf, fingerprintOf, forwarded } from '../../src/shared/message.ts';
-import { testMessage } from '../../src/shared/testing.ts';
+import { testMessage } from '../../src/testing/doubles.ts';
 
 const malformed = (reason: RegExp) => expect.objectContaining({ code: 'MALFORMED_MESSAGE', message: expect.stringMatching(reason) });
 const subscription = 'projects/p/subscriptions/s';

@@ -2,9 +2,9 @@ import { PubSub } from '@google-cloud/pubsub';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Emulator, startEmulator } from '../../src/emulator/server.ts';
 import { system } from '../../src/shared/adapters/system.ts';
-import { keptDeadLetters, silentLog } from '../../src/shared/testing.ts';
 import { startPull } from '../../src/shared/transports/pull.ts';
 import { ack } from '../../src/shared/verdict.ts';
+import { keptDeadLetters, silentLog } from '../../src/testing/doubles.ts';
 import { gate } from '../support/manual-system.ts';
 
 let emulator: Emulator;

@@ -3,9 +3,9 @@ import type { Message as PubsubMessage, Subscription } from '@google-cloud/pubsu
 import { describe, expect, test } from 'vitest';
 import type { Message } from '../../src/shared/message.ts';
 import type { VerdictHandler } from '../../src/shared/ports.ts';
-import { keptDeadLetters, silentLog } from '../../src/shared/testing.ts';
 import { startPull } from '../../src/shared/transports/pull.ts';
 import { ack, deadLetter, nack } from '../../src/shared/verdict.ts';
+import { keptDeadLetters, silentLog } from '../../src/testing/doubles.ts';
 import { gate, manualSystem } from '../support/manual-system.ts';
 
 /** What `startPull` needs of a subscription, and what became of the deliveries it emits. */

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { testMessage } from '../../src/shared/testing.ts';
 import { envelopeOf, messageOf } from '../../src/shared/transports/push.ts';
+import { testMessage } from '../../src/testing/doubles.ts';
 
 const json = { 'content-type': 'application/json' };
 const pushed = { messageId: '5', data: 'AP8=', attributes: { a: '1' }, orderingKey: 'o', publishTime: '2026-01-01T00:00:00.5Z' };

@@ -2,9 +2,9 @@ import { describe, expect, test } from 'vitest';
 import { ToolkitError } from '../../src/shared/errors.ts';
 import type { Message } from '../../src/shared/message.ts';
 import type { DeadLetters, VerdictHandler } from '../../src/shared/ports.ts';
-import { keptDeadLetters, silentLog } from '../../src/shared/testing.ts';
 import { createPush } from '../../src/shared/transports/push.ts';
 import { ack, deadLetter, nack, type Verdict } from '../../src/shared/verdict.ts';
+import { keptDeadLetters, silentLog } from '../../src/testing/doubles.ts';
 import { gate } from '../support/manual-system.ts';
 
 const request = { headers: {}, body: { message: { messageId: '5', data: 'eA==' }, subscription: 'projects/p/subscriptions/s' } };

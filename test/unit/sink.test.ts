@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { OutgoingMessage } from '../../src/shared/message.ts';
-import { testMessage } from '../../src/shared/testing.ts';
 import { createSink } from '../../src/shell/sink.ts';
+import { testMessage } from '../../src/testing/doubles.ts';
 
 const context = { signal: new AbortController().signal };
 const noPublisher = { publish: () => Promise.reject(new Error('not asked')) };

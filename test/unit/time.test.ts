@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'vitest';
+import { seededRandom } from '../../src/emulator/faults.ts';
 import { manualTime, realTime } from '../../src/emulator/time.ts';
+import { timerHeap } from '../../src/emulator/timer-heap.ts';
 
 describe('manual time', () => {
   test('runs what is due in order of its instant, each at that instant, and nothing else', async () => {
@@ -54,6 +56,50 @@ describe('manual time', () => {
     await time.advance(10);
     expect(ran).toBe(false);
   });
+});
+
+describe('settled', () => {
+  test('resolves once what is due now has run, what that sets for now as well, and nothing of later', async () => {
+    const time = manualTime(0);
+    const ran: string[] = [];
+    time.at(0, () => {
+      ran.push('now');
+      time.after(0, () => ran.push('then'));
+    });
+    time.at(1, () => ran.push('later'));
+    await time.settled();
+    expect(ran).toEqual(['now', 'then']);
+    expect(time.nowMs()).toBe(0);
+  });
+
+  test('on real time too, and it waits for work under way', async () => {
+    const time = realTime();
+    const ran: string[] = [];
+    const work = async () => {
+      for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve));
+      ran.push('worked');
+    };
+    time.after(0, () => void time.track(work()));
+    time.after(60_000, () => ran.push('later'));
+    await time.settled();
+    expect(ran).toEqual(['worked']);
+    time.close();
+  });
+});
+
+test('a hundred thousand timers run in order of their instants, those of one instant in order of their making', () => {
+  const random = seededRandom(3);
+  const expected: [number, number][] = [];
+  const ran: [number, number][] = [];
+  const heap = timerHeap();
+  for (let made = 0; made < 100_000; made++) {
+    const dueAtMs = Math.floor(random() * 1_000);
+    const cancel = heap.add(dueAtMs, () => void ran.push([dueAtMs, made]));
+    if (random() < 0.7) cancel();
+    else expected.push([dueAtMs, made]);
+  }
+  for (let due = heap.take(2_000); due; due = heap.take(2_000)) due.run();
+  expect(ran).toEqual(expected.sort(([left, first], [right, second]) => left - right || first - second));
 });
 
 test('real time holds a timer of thirty days, which Node itself would fire at once', async () => {

@@ -101,7 +101,7 @@ const resultTable = (result: DemoResult, faults: Readonly<Record<string, number>
     ['effects', result.effects, 'documents in ptk-demo-effects'],
     ['duplicates injected', result.duplicatesInjected, `second publishes, and ${faults.duplicate ?? 0} broker duplicates`],
     ['duplicates suppressed', result.duplicatesSuppressed, 'acked without a run, or known to the outbox'],
-    ['held back', faults['hold-back'] ?? 0, 'deliveries that others overtook'],
+    ['held back', faults.reorder ?? 0, 'deliveries that others overtook'],
     ['answers lost', faults['answer-lost'] ?? 0, 'calls applied, then UNAVAILABLE'],
     ['transactions aborted', faults['abort-transaction'] ?? 0, ''],
     ['killed', killed, 'kill -9 of functions/fifo at work'],
@@ -118,7 +118,7 @@ const faultsOf = (chaos: number): FaultRule[] =>
     ? []
     : [
         { kind: 'duplicate', probability: 0.3 * chaos },
-        { kind: 'hold-back', probability: 0.3 * chaos, holdMs: 1_500 },
+        { kind: 'reorder', probability: 0.3 * chaos, delayMs: 1_500 },
         { kind: 'answer-lost', rpc: 'Publisher.Publish', probability: 0.1 * chaos },
         { kind: 'answer-lost', rpc: 'Firestore.Commit', probability: 0.05 * chaos },
         { kind: 'answer-lost', rpc: 'CloudTasks.CreateTask', probability: 0.1 * chaos },

@@ -10,10 +10,10 @@ export type Running = {
   restart(): Promise<void>;
 };
 
-export type ProcessPlan = {
+export type ProgramPlan = {
   readonly name: string;
-  readonly script: string;
-  readonly args?: readonly string[];
+  readonly command: string;
+  readonly args: readonly string[];
   readonly cwd?: string;
   readonly env: Readonly<Record<string, string>>;
   /** Resolves once it takes requests. */
@@ -21,19 +21,25 @@ export type ProcessPlan = {
   readonly onLine?: (line: string) => void;
 };
 
-/** Nothing outlives the demo, however it ends. */
+export type ProcessPlan = Omit<ProgramPlan, 'command' | 'args'> & { readonly script: string; readonly args?: readonly string[] };
+
+/** Nothing outlives this process, however it ends. */
 const children = new Set<ChildProcess>();
 process.once('exit', () => {
   for (const child of children) child.kill('SIGKILL');
 });
 
 /** Runs a script with this Node as a process of its own. */
-export async function run(plan: ProcessPlan): Promise<Running> {
+export const run = ({ script, args = [], ...plan }: ProcessPlan): Promise<Running> =>
+  runProgram({ ...plan, command: process.execPath, args: [script, ...args] });
+
+/** Runs a program as a process of its own. */
+export async function runProgram(plan: ProgramPlan): Promise<Running> {
   let child: ChildProcess;
   let stopping = false;
   const start = async () => {
     stopping = false;
-    const started = spawn(process.execPath, [plan.script, ...(plan.args ?? [])], {
+    const started = spawn(plan.command, plan.args, {
       cwd: plan.cwd,
       env: { PATH: process.env.PATH, HOME: process.env.HOME, METADATA_SERVER_DETECTION: 'none', ...plan.env },
       stdio: ['ignore', 'pipe', 'pipe'],

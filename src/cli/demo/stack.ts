@@ -36,7 +36,7 @@ export async function startStack({ seed, without, onLog }: StackOptions): Promis
     name: 'emulator',
     script: join(dist, 'src/cli/main.js'),
     args: [
-      ...['emulator', '--json', '--pubsub-port=0', '--firestore-port=0', '--tasks-port=0', '--admin-port=0'],
+      ...['emulator', '--json', '--pubsub-port=0', '--firestore-port=0', '--tasks-port=0'],
       ...[`--seed=${seed}`, `--app-engine-url=http://127.0.0.1:${appEnginePort}`],
     ],
     env: {},
@@ -44,7 +44,7 @@ export async function startStack({ seed, without, onLog }: StackOptions): Promis
       addresses = JSON.parse(await firstLine);
     },
   });
-  const { pubsub = '', firestore = '', tasks = '', admin = '' } = addresses;
+  const { pubsub = '', firestore = '', tasks = '' } = addresses;
   const env = {
     GOOGLE_CLOUD_PROJECT: projectId,
     PUBSUB_EMULATOR_HOST: pubsub,
@@ -91,7 +91,7 @@ export async function startStack({ seed, without, onLog }: StackOptions): Promis
     }),
   ]);
   const ask = async (path: string, init?: RequestInit) =>
-    (await fetch(`http://${admin}${path}`, init)).json() as Promise<Record<string, unknown>>;
+    (await fetch(`http://${tasks}${path}`, init)).json() as Promise<Record<string, unknown>>;
   return {
     env,
     urls: { dedup: `http://127.0.0.1:${dedupPort}/`, delay: `http://127.0.0.1:${delayPort}/`, fifo: `http://127.0.0.1:${fifoPort}/` },

@@ -39,6 +39,14 @@ function aggregate(rows: readonly Row[], aggregation: Aggregation): Value {
   }
 }
 
+/** The fields that an index has to hold besides those of the query. */
+export function aggregatedFields(aggregations: readonly Aggregation[]): string[] {
+  return aggregations.flatMap((aggregation) => {
+    const field = aggregation.operator === 'sum' ? aggregation.sum.field : aggregation.operator === 'avg' ? aggregation.avg.field : null;
+    return field?.fieldPath ?? [];
+  });
+}
+
 function operandsOf(aggregation: Aggregation): Operand[] {
   if (aggregation.operator === 'sum') return [fieldOf(aggregation.sum.field)];
   return aggregation.operator === 'avg' ? [fieldOf(aggregation.avg.field)] : [];

@@ -1,7 +1,8 @@
-import { aborted, invalidArgument, RpcError, unimplemented } from '../grpc.ts';
+import { aborted, invalidArgument, RpcError, status, unimplemented } from '../grpc.ts';
 import type { Time } from '../time.ts';
-import { createDocuments, type Documents, type StoredDocument } from './documents.ts';
+import { type Change, createDocuments, type Documents, type StoredDocument } from './documents.ts';
 import { microsOf, type Timestamp, timestampOf } from './instants.ts';
+import type { DatabaseJournal, KeptDatabase } from './journaled.ts';
 import { type QueryPlan, type QueryResult, runQuery, takesPart } from './query.ts';
 import { createReadLocks } from './read-locks.ts';
 import { type CommitResponse, createTransactions, type Outcome, type Transaction } from './transactions.ts';
@@ -33,15 +34,26 @@ export type Database = {
   /** At once, unless a live transaction has read what a commit without a transaction writes. */
   commit(writes: readonly Write[], transaction: Buffer): CommitResponse | Promise<CommitResponse>;
   rollback(transaction: Buffer): void;
+  /** Called with what each commit changes, right after it; returns the removal. */
+  watch(watcher: Watcher): () => void;
   /** How many commits wait for a transaction to end. */
   waiting(): number;
+  liveTransactions(): number;
   readonly documents: Documents;
+  /** Ends what is live or waits. */
   close(): void;
+  /** Closes, and takes everything out of the journal. */
+  erase(): void;
 };
+
+export type Watcher = (changes: readonly Change[], commitAtMicros: number) => void;
 
 export type DatabaseParts = {
   readonly name: string;
   readonly time: Time;
+  readonly journal: DatabaseJournal;
+  /** What was there when the process before ended. */
+  readonly kept?: KeptDatabase | undefined;
   /** How long a commit without a transaction waits for transactions that have read what it writes. */
   readonly lockTimeoutMs: number;
   /** Whether this commit of a transaction is to be refused on purpose. */
@@ -57,15 +69,21 @@ const contention = (): RpcError => aborted('Too much contention on these documen
  * has read what it changes, so a live one has only read what still holds, and its commit is as if all of it happened at that instant.
  * Only a commit without a transaction waits, for those that had read before it came; it holds nothing meanwhile, so nothing deadlocks.
  */
-export function createDatabase({ name, time, lockTimeoutMs, abortsNext }: DatabaseParts): Database {
-  const documents = createDocuments();
-  const locks = createReadLocks<Transaction>();
-  const transactions = createTransactions(time, (transaction) => {
-    locks.release(transaction);
-    if (transaction.snapshotAtMicros !== undefined) documents.forgetPast(transactions.oldestSnapshotMicros());
-  });
+export function createDatabase({ name, time, journal, kept, lockTimeoutMs, abortsNext }: DatabaseParts): Database {
   /** The latest instant that a commit or a read has named: no later commit may bear it. */
-  let namedAtMicros = 0;
+  let namedAtMicros = kept?.committedAtMicros ?? 0;
+  const documents = createDocuments(kept?.documents, namedAtMicros);
+  const locks = createReadLocks<Transaction>();
+  const transactions = createTransactions({
+    time,
+    journal,
+    kept: kept?.outcomes ?? [],
+    whenEnded(transaction) {
+      locks.release(transaction);
+      if (transaction.snapshotAtMicros !== undefined) documents.forgetPast(transactions.oldestSnapshotMicros());
+    },
+  });
+  const watchers = new Set<Watcher>();
 
   const presentMicros = () => {
     namedAtMicros = Math.max(Math.floor(time.nowMs() * 1_000), namedAtMicros);
@@ -75,25 +93,32 @@ export function createDatabase({ name, time, lockTimeoutMs, abortsNext }: Databa
     planCommit(name, writes, documents.get, Math.max(Math.floor(time.nowMs() * 1_000), namedAtMicros + 1));
 
   const apply = ({ changes, results, commitAtMicros }: CommitPlan): CommitResponse => {
-    const lost: Outcome = { kind: 'refused', error: contention() };
     namedAtMicros = commitAtMicros;
     documents.apply(changes.values(), commitAtMicros, transactions.oldestSnapshotMicros() !== undefined);
-    for (const holder of locks.holdersOf(changes.values())) transactions.end(holder, lost);
+    journal.commit(changes.values(), commitAtMicros);
+    const doomed = locks.holdersOf(changes.values());
+    if (doomed.size > 0) {
+      const lost: Outcome = { kind: 'refused', error: contention() };
+      for (const holder of doomed) transactions.end(holder, lost);
+    }
+    if (watchers.size > 0) {
+      const made = [...changes.values()].filter(({ before, after }) => before !== after);
+      for (const watcher of watchers) watcher(made, commitAtMicros);
+    }
     return { writeResults: results, commitTime: timestampOf(commitAtMicros) };
   };
 
-  let waiting = 0;
+  /** How to turn away each commit that waits. */
+  const waiting = new Set<(error: RpcError) => void>();
   const whenEnded = async (holders: ReadonlySet<Transaction>): Promise<void> => {
     const ends = [...holders].map((holder) => new Promise<void>((resolve) => holder.whenEnded.add(resolve)));
-    let cancelTimeout = () => {};
-    const timeout = new Promise<never>((_, reject) => {
-      cancelTimeout = time.after(lockTimeoutMs, () => reject(aborted('Transaction lock timeout.')));
-    });
-    waiting += 1;
+    const { promise: turnedAway, reject } = Promise.withResolvers<never>();
+    const cancelTimeout = time.after(lockTimeoutMs, () => reject(aborted('Transaction lock timeout.')));
+    waiting.add(reject);
     try {
-      await Promise.race([Promise.all(ends), timeout]);
+      await Promise.race([Promise.all(ends), turnedAway]);
     } finally {
-      waiting -= 1;
+      waiting.delete(reject);
       cancelTimeout();
     }
   };
@@ -163,6 +188,11 @@ export function createDatabase({ name, time, lockTimeoutMs, abortsNext }: Databa
     };
   };
 
+  const close = () => {
+    transactions.close();
+    for (const turnAway of waiting) turnAway(new RpcError(status.UNAVAILABLE, `the database ${name} was closed`));
+  };
+
   return {
     documents,
     read({ transaction, newTransaction, readTime }) {
@@ -176,7 +206,17 @@ export function createDatabase({ name, time, lockTimeoutMs, abortsNext }: Databa
     begin: (options) => Buffer.from(begin(options).id),
     commit: (writes, transaction) => (transaction.length > 0 ? commitTransaction(writes, transaction.toString()) : commitAlone(writes)),
     rollback: (transaction) => transactions.endById(transaction.toString()),
-    waiting: () => waiting,
-    close: transactions.close,
+    watch(watcher) {
+      watchers.add(watcher);
+      return () => watchers.delete(watcher);
+    },
+    waiting: () => waiting.size,
+    liveTransactions: transactions.count,
+    close,
+    erase() {
+      close();
+      transactions.forgetOutcomes();
+      journal.erase(documents.all());
+    },
   };
 }

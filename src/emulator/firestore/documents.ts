@@ -47,12 +47,14 @@ export type Documents = {
   collectionIds(parent: string): string[];
   /** Names of the documents of a collection, those included that only lie above another one. */
   namesIn(collection: string): Set<string>;
+  all(): Iterable<StoredDocument>;
   count(): number;
 };
 
-export function createDocuments(): Documents {
+/** Those of before, whose earlier versions nobody knows. */
+export function createDocuments(kept: readonly StoredDocument[] = [], keptAtMicros = 0): Documents {
   const collections = new Map<string, Collection>();
-  let knownSinceMicros = 0;
+  let knownSinceMicros = keptAtMicros;
 
   const inCollections = (scope: Scope): Collection[] => {
     if (scope.collectionId !== '' && !scope.allDescendants) {
@@ -75,6 +77,7 @@ export function createDocuments(): Documents {
     dropIfEmpty(path, collection);
   };
 
+  for (const document of kept) applyOne({ name: document.name, before: undefined, after: document }, keptAtMicros, false);
   return {
     get: (name) => collections.get(parentOf(name))?.documents.get(name),
     *scan(scope) {
@@ -122,6 +125,9 @@ export function createDocuments(): Documents {
         if (path.startsWith(`${collection}/`)) names.add(`${collection}/${path.slice(collection.length + 1).split('/', 1)[0]}`);
       }
       return names;
+    },
+    *all() {
+      for (const { documents } of collections.values()) yield* documents.values();
     },
     count() {
       let documents = 0;

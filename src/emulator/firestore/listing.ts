@@ -1,6 +1,8 @@
 import { invalidArgument, unimplemented } from '../grpc.ts';
 import type { Reader } from './database.ts';
 import type { Documents, StoredDocument } from './documents.ts';
+import type { Timestamp } from './instants.ts';
+import { nameField } from './paths.ts';
 import { planQuery, type StructuredQuery } from './query.ts';
 import { compareNames } from './text-order.ts';
 
@@ -30,6 +32,36 @@ export function listDocuments(reader: Reader, documents: Documents, request: Lis
 
 export function listCollectionIds(documents: Documents, request: { parent: string; pageSize: number; pageToken: string }): Page<string> {
   return pageOf(documents.collectionIds(request.parent).sort(compareNames), (id) => id, request);
+}
+
+export type PartitionRequest = {
+  readonly parent: string;
+  readonly structuredQuery: StructuredQuery | null;
+  readonly partitionCount: string;
+  readonly readTime: Timestamp | null;
+  readonly pageSize: number;
+  readonly pageToken: string;
+};
+
+/** Names of documents that cut a collection group into parts of about the same size; up to `partition_count` cuts. */
+export function partitionPoints(reader: Reader, { parent, structuredQuery, partitionCount, ...paging }: PartitionRequest): Page<string> {
+  const cuts = Number(partitionCount);
+  if (cuts <= 0) throw invalidArgument(`partition_count is ${partitionCount}; it must be above 0`);
+  if (!structuredQuery || !isWholeGroup(structuredQuery))
+    throw invalidArgument(`PartitionQuery needs a structured query of a collection group by ${nameField} and nothing else`);
+  const { rows } = reader.query(planQuery(parent, structuredQuery));
+  const parts = Math.min(cuts + 1, rows.length);
+  const points = Array.from({ length: Math.max(parts - 1, 0) }, (_, cut) => rows[Math.floor(((cut + 1) * rows.length) / parts)]);
+  return pageOf(
+    points.flatMap((row) => row?.document.name ?? []),
+    (name) => name,
+    paging,
+  );
+}
+
+function isWholeGroup({ from, where, orderBy, startAt, endAt, offset, limit }: StructuredQuery): boolean {
+  const byName = orderBy.every(({ field, direction }) => field?.fieldPath === nameField && direction !== 'DESCENDING');
+  return from[0]?.allDescendants === true && byName && !where && !startAt && !endAt && offset === 0 && !limit;
 }
 
 export function nameOf(listed: StoredDocument | string): string {

@@ -20,13 +20,15 @@ export type StructuredQuery = {
   readonly findNearest: unknown;
 };
 
-type Order = { readonly fieldPath: string; readonly operand: Operand; readonly descending: boolean };
+export type Order = { readonly fieldPath: string; readonly operand: Operand; readonly descending: boolean };
 
 /** A document with what it is sorted by. */
 export type Row = { readonly document: StoredDocument; readonly keys: readonly Value[] };
 
 export type QueryPlan = {
   readonly scope: Scope;
+  /** Those that were asked for and those that follow from the query; the last one is by name. */
+  readonly orders: readonly Order[];
   /** The document as a row of the result, before offset and limit; undefined where it is none. */
   rowOf(document: StoredDocument): Row | undefined;
   compare(left: Row, right: Row): number;
@@ -50,6 +52,7 @@ export function planQuery(parent: string, query: StructuredQuery): QueryPlan {
   const within = withinCursors(orders, query);
   return {
     scope,
+    orders,
     rowOf(document) {
       if (!test(document)) return undefined;
       const keys = keysOf(orders, document);

@@ -50,6 +50,7 @@ export function createReadLocks<Holder>(): ReadLocks<Holder> {
   };
 }
 
-function touches(takesPart: Predicate, { before, after }: Change): boolean {
+/** Whether a document takes part before or after its change. */
+export function touches(takesPart: Predicate, { before, after }: Change): boolean {
   return (before !== undefined && takesPart(before)) || (after !== undefined && takesPart(after));
 }

@@ -1,21 +1,24 @@
 import type { ServerWritableStream } from '@grpc/grpc-js';
-import type { Faults } from '../faults.ts';
-import { RpcError, status, wireError } from '../grpc.ts';
+import { afterCall, beforeCall, type CallParts, RpcError, status, wireError } from '../grpc.ts';
 
 /** One method that answers a request with several messages, all of them of one instant. */
 export function streaming<Request extends { readonly database?: string; readonly parent?: string }>(
   rpc: string,
-  faults: Faults,
+  parts: CallParts,
   handle: (request: Request) => readonly unknown[],
 ): (call: ServerWritableStream<Request, unknown>) => void {
   return (call) => {
-    try {
-      const resource = call.request.database || call.request.parent || '';
-      if (faults.roll('fail-before', { rpc, resource })) throw new RpcError(status.UNAVAILABLE, `fault: ${rpc} was not applied`);
-      for (const answer of handle(call.request)) call.write(answer);
+    const respond = async () => {
+      const site = { rpc, resource: call.request.database || call.request.parent || '' };
+      await beforeCall(site, parts);
+      const answers = handle(call.request);
+      await afterCall(site, parts);
+      for (const answer of answers) {
+        if (parts.faults.roll('close-stream', site)) throw new RpcError(status.UNAVAILABLE, `fault: ${rpc} was closed`);
+        call.write(answer);
+      }
       call.end();
-    } catch (error) {
-      call.emit('error', wireError(rpc, error));
-    }
+    };
+    respond().catch((error: unknown) => call.emit('error', wireError(rpc, error)));
   };
 }

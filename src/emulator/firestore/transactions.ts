@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { invalidArgument, type RpcError } from '../grpc.ts';
 import type { Time } from '../time.ts';
 import type { Timestamp } from './instants.ts';
+import type { DatabaseJournal, KeptOutcome } from './journaled.ts';
 import type { WriteResult } from './writes.ts';
 
 export type CommitResponse = { readonly writeResults: readonly WriteResult[]; readonly commitTime: Timestamp };
@@ -37,15 +38,26 @@ export type Transactions = {
   endById(id: string): void;
   /** The earliest instant that a live read-only transaction sees. */
   oldestSnapshotMicros(): number | undefined;
+  /** How many are live. */
+  count(): number;
+  forgetOutcomes(): void;
   close(): void;
 };
 
-export function createTransactions(time: Time, whenEnded: (transaction: Transaction) => void): Transactions {
+export type TransactionsParts = {
+  readonly time: Time;
+  readonly journal: DatabaseJournal;
+  readonly kept: readonly KeptOutcome[];
+  readonly whenEnded: (transaction: Transaction) => void;
+};
+
+export function createTransactions({ time, journal, kept, whenEnded }: TransactionsParts): Transactions {
   // Ids of an emulator that ran before on the same port must not meet ours.
   const prefix = randomUUID();
   let serial = 0;
   const live = new Map<string, { readonly transaction: Transaction; cancelExpiry: () => void }>();
   const outcomes = new Map<string, { readonly outcome: Outcome; readonly forgetAtMs: number }>();
+  for (const { id, response, forgetAtMs } of kept) outcomes.set(id, { outcome: { kind: 'committed', response }, forgetAtMs });
 
   const expiresAtMs = ({ startedAtMs, usedAtMs }: Transaction) => Math.min(usedAtMs + idleMs, startedAtMs + totalMs);
   const end = (transaction: Transaction, outcome?: Outcome) => {
@@ -61,9 +73,16 @@ export function createTransactions(time: Time, whenEnded: (transaction: Transact
     const nowMs = time.nowMs();
     for (const [other, { forgetAtMs }] of outcomes) {
       if (nowMs < forgetAtMs) break;
-      outcomes.delete(other);
+      forget(other);
     }
-    outcomes.set(id, { outcome, forgetAtMs: nowMs + rememberedMs });
+    const forgetAtMs = nowMs + rememberedMs;
+    outcomes.set(id, { outcome, forgetAtMs });
+    // One that was refused changed nothing: after a restart its id is unknown, which sends the client to a new run all the same.
+    if (outcome.kind === 'committed') journal.remember({ id, response: outcome.response, forgetAtMs });
+  };
+  const forget = (id: string) => {
+    outcomes.delete(id);
+    journal.forget(id);
   };
   /** Reads move the end; the one timer looks again when it fires. */
   const watchExpiry = (transaction: Transaction): (() => void) =>
@@ -110,6 +129,10 @@ export function createTransactions(time: Time, whenEnded: (transaction: Transact
         if (snapshotAtMicros !== undefined) oldest = Math.min(oldest ?? snapshotAtMicros, snapshotAtMicros);
       }
       return oldest;
+    },
+    count: () => live.size,
+    forgetOutcomes() {
+      for (const id of outcomes.keys()) forget(id);
     },
     close() {
       for (const { cancelExpiry } of live.values()) cancelExpiry();

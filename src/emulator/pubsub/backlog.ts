@@ -1,142 +1,93 @@
 import type { Faults } from '../faults.ts';
+import type { Journal } from '../journal.ts';
 import type { Time } from '../time.ts';
+import { type Consumer, type Consumers, createConsumers, type Delivery } from './delivery.ts';
 import { recentAckIds } from './exactly-once.ts';
-import { type PubsubMessage, sizeOf } from './messages.ts';
-import { type OrderedKey, orderedKey } from './ordered-key.ts';
-import { readyQueue } from './ready-queue.ts';
+import { createItems, type Item } from './items.ts';
+import { createLeases, type Lease } from './leases.ts';
+import { byPublishing, type PubsubMessage } from './messages.ts';
+import { createQueue } from './queue.ts';
 import { backoffMs, type SubscriptionSettings } from './settings.ts';
 
-/** A message of one subscription until its ack. */
-export type Item = { readonly message: PubsubMessage; readonly bytes: number; failures: number; lease: Lease | undefined };
-export type Lease = { readonly ackId: string; readonly item: Item; readonly consumer: Consumer; cancelDeadline: () => void };
-export type Delivery = {
-  readonly ackId: string;
+/** A message without an ack, for inspection. */
+export type BacklogMessage = {
   readonly message: PubsubMessage;
-  readonly deliveryAttempt: number;
-  readonly bytes: number;
+  /** Deliveries so far, of this process. */
+  readonly deliveryAttempts: number;
+  readonly lease: { readonly ackId: string; readonly untilMs: number } | undefined;
 };
 
-/** Who takes deliveries: a stream, a waiting pull, or the pusher. */
-export type Consumer = {
-  room(): { readonly messages: number; readonly bytes: number; readonly isIdle: boolean };
-  leaseMs(): number;
-  /** How many messages of one ordering key it takes at once. */
-  readonly keyBatch: number;
-  deliver(deliveries: readonly Delivery[]): void;
-  /** A lease of this consumer is over, by ack, nack or deadline. */
-  settled(bytes: number): void;
-};
-
-export type Backlog = {
+/** The messages of one subscription and what became of them. */
+export type Backlog = Consumers & {
   add(message: PubsubMessage): void;
-  /** Delivers to it from now on; returns its removal, which leaves its leases as they are. */
-  attach(consumer: Consumer): () => void;
   /** False for a stale or unknown id, which changes nothing. */
   acknowledge(ackId: string): boolean;
   /** 0 gives the message back; anything else moves the deadline. False for a stale or unknown id, which changes nothing. */
   modifyDeadline(ackId: string, ms: number): boolean;
-  /** Room came up at a consumer. */
-  wake(): void;
+  /**
+   * Of what it holds and of `more` exactly those that `isWanted` are without an ack from now on, and available: no delivery of before
+   * counts any more.
+   */
+  seek(isWanted: (message: PubsubMessage) => boolean, more: readonly PubsubMessage[]): void;
+  unacked(): readonly PubsubMessage[];
+  messages(): readonly BacklogMessage[];
   size(): number;
+  /** The settings changed. */
+  follow(): void;
+  /** Drops everything. */
   clear(): void;
+  /** Ends its timers. */
+  close(): void;
 };
 
 export type BacklogParts = {
   readonly time: Time;
   readonly faults: Faults;
+  readonly journal: Journal;
+  readonly nextAckId: () => string;
   readonly settings: () => SubscriptionSettings;
+  readonly retentionMs: () => number;
   /** False where there is nowhere to forward to; then the message stays. */
   readonly forwardDead: (item: Item) => boolean;
 };
 
 /** So that streams share the load. */
 const mostAtOnce = 100;
-let ackSerial = 0;
 
-export function createBacklog({ time, faults, settings, forwardDead }: BacklogParts): Backlog {
-  let ready = readyQueue<Item>();
-  const keys = new Map<string, OrderedKey>();
-  const readyKeys = new Set<string>();
-  const leases = new Map<string, Lease>();
-  const timers = new Set<() => void>();
+export function createBacklog({ time, faults, journal, nextAckId, settings, retentionMs, forwardDead }: BacklogParts): Backlog {
+  const { name, enableMessageOrdering } = settings();
+  const site = { resource: name };
   /** Under exactly-once delivery a client whose ack lost its answer sends it again, and must not hear that it failed. */
   const acked = recentAckIds();
-  let consumers: Consumer[] = [];
-  let size = 0;
-  let waking = false;
 
-  const keyOf = ({ message }: Item) => (settings().enableMessageOrdering ? message.orderingKey : '');
-  const later = (delayMs: number, run: () => void) => {
-    const cancel = time.after(delayMs, () => {
-      timers.delete(cancel);
-      run();
-      wake();
-    });
-    timers.add(cancel);
+  const remove = (item: Item) => {
+    if (item.lease) leases.end(item.lease);
+    items.remove(item);
+    for (const over of queue.dropped(item)) items.release(over);
   };
-
-  const noteKey = (name: string, key: OrderedKey) => {
-    if (key.isReady()) readyKeys.add(name);
-    else readyKeys.delete(name);
-    if (key.isEmpty()) keys.delete(name);
+  const putBack = (item: Item, delayMs: number) => {
+    const { back, over } = queue.returned(item, delayMs);
+    for (const again of back) {
+      if (again.lease) leases.end(again.lease);
+      if (again.acked) items.revived(again);
+    }
+    for (const one of over) items.release(one);
   };
-
-  const release = (lease: Lease) => {
-    lease.cancelDeadline();
-    leases.delete(lease.ackId);
-    lease.item.lease = undefined;
-    lease.consumer.settled(lease.item.bytes);
+  const finish = (item: Item) => {
+    items.acked(item);
+    // An acked message never comes again under exactly-once delivery, so nothing takes it along there.
+    const over = settings().enableExactlyOnceDelivery ? [item, ...queue.dropped(item)] : queue.acked(item);
+    for (const one of over) items.release(one);
   };
-
-  const finish = (item: Item, how: 'acked' | 'dropped') => {
-    size -= 1;
-    const name = keyOf(item);
-    const key = keys.get(name);
-    if (!key) return;
-    key[how](item);
-    noteKey(name, key);
-  };
-
   const fail = (lease: Lease) => {
     const { item } = lease;
-    release(lease);
-    item.failures += 1;
+    leases.end(lease);
+    items.failed(item);
     const { deadLetterPolicy, retryPolicy } = settings();
-    if (deadLetterPolicy && item.failures >= deadLetterPolicy.maxDeliveryAttempts && forwardDead(item)) {
-      finish(item, 'dropped');
-      return wake();
-    }
-    const delayMs = backoffMs(retryPolicy, item.failures);
-    const name = keyOf(item);
-    const key = keys.get(name);
-    if (name !== '' && key) failOrdered(name, key, item, delayMs);
-    else if (delayMs > 0) later(delayMs, () => ready.push(item));
-    else ready.push(item);
-    wake();
-  };
-
-  const failOrdered = (name: string, key: OrderedKey, item: Item, delayMs: number) => {
-    for (const back of key.failed(item)) {
-      if (back.lease) release(back.lease);
-      else if (back !== item) size += 1;
-    }
-    if (delayMs > 0) {
-      key.wait();
-      later(delayMs, () => {
-        key.resume();
-        noteKey(name, key);
-      });
-    }
-    noteKey(name, key);
-  };
-
-  const lend = (item: Item, consumer: Consumer): Delivery => {
-    const ackId = `${++ackSerial}-${item.message.messageId}`;
-    const lease: Lease = { ackId, item, consumer, cancelDeadline: () => {} };
-    lease.cancelDeadline = time.after(consumer.leaseMs(), () => fail(lease));
-    item.lease = lease;
-    leases.set(ackId, lease);
-    return { ackId, message: item.message, deliveryAttempt: settings().deadLetterPolicy ? item.failures + 1 : 0, bytes: item.bytes };
+    const isDead = deadLetterPolicy !== null && item.failures >= deadLetterPolicy.maxDeliveryAttempts;
+    if (isDead && forwardDead(item)) remove(item);
+    else putBack(item, backoffMs(retryPolicy, item.failures));
+    consumers.wake();
   };
 
   const takeFor = (consumer: Consumer): Item[] => {
@@ -152,91 +103,93 @@ export function createBacklog({ time, faults, settings, forwardDead }: BacklogPa
       bytes += item.bytes;
       return true;
     };
-    for (const name of readyKeys) {
-      const key = keys.get(name);
-      if (!key?.takeBatch(consumer.keyBatch, admit)) break;
-      noteKey(name, key);
-    }
-    for (let next = ready.peek(); next && admit(next); next = ready.peek()) ready.take();
+    if (most > 0) queue.offer(consumer.keyBatch, admit);
     return taken;
   };
-
-  const deliverAll = () => {
-    waking = false;
-    for (let progress = true; progress; ) {
-      progress = false;
-      for (const consumer of consumers) {
-        const items = takeFor(consumer);
-        if (items.length === 0) continue;
-        progress = true;
-        consumer.deliver(items.map((item) => lend(item, consumer)));
-      }
-      // The first in turn is not always the same one.
-      const [first, ...rest] = consumers;
-      if (first) consumers = [...rest, first];
-    }
-  };
-  const wake = () => {
-    if (waking || consumers.length === 0) return;
-    waking = true;
-    queueMicrotask(deliverAll);
+  const lend = (item: Item, consumer: Consumer): Delivery => {
+    const { ackId } = leases.start(nextAckId(), item, consumer);
+    item.deliveries += 1;
+    return { ackId, message: item.message, deliveryAttempt: settings().deadLetterPolicy ? item.failures + 1 : 0, bytes: item.bytes };
   };
 
-  const enqueue = (item: Item) => {
-    size += 1;
-    const name = keyOf(item);
-    if (name !== '') {
-      const key = keys.get(name) ?? orderedKey();
-      keys.set(name, key);
-      key.add(item);
-      return noteKey(name, key);
-    }
-    const held = faults.roll('hold-back', { resource: settings().name });
-    if (held?.holdMs) later(held.holdMs * (0.1 + 0.9 * faults.random()), () => ready.push(item));
-    else ready.push(item);
-  };
+  const consumers = createConsumers((consumer) => takeFor(consumer).map((item) => lend(item, consumer)));
+  const leases = createLeases(time, fail);
+  const queue = createQueue({ time, isOrdered: enableMessageOrdering, wake: consumers.wake });
+  const retainsAcked = () => settings().retainAckedMessages;
+  const items = createItems({ time, journal, name, retentionMs, retainsAcked, expire: remove });
+  for (const item of items.unacked()) queue.push(item);
 
+  const clear = () => {
+    for (const lease of leases.all()) leases.end(lease);
+    queue.clear();
+    items.clear();
+  };
   return {
+    ...consumers,
     add(message) {
-      const { enableExactlyOnceDelivery, name } = settings();
-      const copies = !enableExactlyOnceDelivery && faults.roll('duplicate', { resource: name }) ? 2 : 1;
-      for (let copy = 0; copy < copies; copy++) enqueue({ message, bytes: sizeOf(message), failures: 0, lease: undefined });
-      wake();
-    },
-    attach(consumer) {
-      consumers = [...consumers, consumer];
-      wake();
-      return () => {
-        consumers = consumers.filter((one) => one !== consumer);
-      };
+      const isDuplicate = !settings().enableExactlyOnceDelivery && faults.roll('duplicate', site);
+      for (let copy = 0; copy < (isDuplicate ? 2 : 1); copy++) {
+        const isFree = !enableMessageOrdering || message.orderingKey === '';
+        const wait = faults.roll('delay', site) ?? (isFree ? faults.roll('reorder', site) : undefined);
+        queue.push(items.add(message), wait?.delayMs);
+      }
+      consumers.wake();
     },
     acknowledge(ackId) {
-      const lease = leases.get(ackId);
+      const lease = leases.find(ackId);
       if (!lease) return acked.has(ackId);
-      release(lease);
-      finish(lease.item, 'acked');
-      if (settings().enableExactlyOnceDelivery) acked.add(ackId);
-      wake();
+      if (faults.roll('drop-ack', site)) return true;
+      if (faults.roll('refuse-ack', site)) {
+        fail(lease);
+        return false;
+      }
+      const { item } = lease;
+      const { enableExactlyOnceDelivery } = settings();
+      leases.end(lease);
+      if (enableExactlyOnceDelivery) acked.add(ackId);
+      if (!enableExactlyOnceDelivery && !item.replayed && faults.roll('redeliver-after-ack', site)) {
+        item.replayed = true;
+        putBack(item, 0);
+      } else finish(item);
+      consumers.wake();
       return true;
     },
     modifyDeadline(ackId, ms) {
-      const lease = leases.get(ackId);
+      const lease = leases.find(ackId);
       if (!lease) return false;
-      lease.cancelDeadline();
       if (ms === 0) fail(lease);
-      else lease.cancelDeadline = time.after(ms, () => fail(lease));
+      else leases.extend(lease, ms);
       return true;
     },
-    wake,
-    size: () => size,
-    clear() {
-      for (const lease of [...leases.values()]) release(lease);
-      for (const cancel of timers) cancel();
-      timers.clear();
-      keys.clear();
-      readyKeys.clear();
-      ready = readyQueue();
-      size = 0;
+    seek(isWanted, more) {
+      const held = new Map(items.all().map((item) => [item.message.messageId, item]));
+      const retained = new Set(settings().retainAckedMessages ? held.keys() : []);
+      const messages = new Map([...more, ...[...held.values()].map(({ message }) => message)].map((one) => [one.messageId, one]));
+      clear();
+      for (const message of [...messages.values()].sort(byPublishing)) {
+        const before = held.get(message.messageId);
+        if (isWanted(message)) queue.push(items.add(message, { failures: before?.acked ? 0 : (before?.failures ?? 0) }));
+        else if (retained.has(message.messageId)) items.add(message, { acked: true });
+      }
+      consumers.wake();
+    },
+    unacked: () => items.unacked().map(({ message }) => message),
+    messages: () =>
+      items.unacked().map(({ message, deliveries, lease }) => ({
+        message,
+        deliveryAttempts: deliveries,
+        lease: lease && { ackId: lease.ackId, untilMs: lease.untilMs },
+      })),
+    size: items.size,
+    follow() {
+      items.follow();
+      consumers.wake();
+    },
+    clear,
+    close() {
+      for (const lease of leases.all()) leases.end(lease);
+      queue.clear();
+      items.close();
     },
   };
 }

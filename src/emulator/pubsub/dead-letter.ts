@@ -1,4 +1,4 @@
-import type { Item } from './backlog.ts';
+import type { Item } from './items.ts';
 import { msOf } from './messages.ts';
 
 /** What a dead letter says of where it came from (`docs/facts.md` A.5). */

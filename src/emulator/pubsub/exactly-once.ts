@@ -8,8 +8,15 @@ message Any { string type_url = 1; bytes value = 2; }
 message Status { int32 code = 1; string message = 2; repeated Any details = 3; }
 message ErrorInfo { string reason = 1; string domain = 2; map<string, string> metadata = 3; }`;
 
+/**
+ * How a request with stale ack ids is answered, whose other ids are applied. `faithful`: with INVALID_ARGUMENT, as by the service;
+ * Google's clients take that for a failure of the others too. `clean`: with UNAVAILABLE, upon which they send the others again.
+ */
+export type StaleAnswer = 'faithful' | 'clean';
+
 /** Says which ack ids are stale, under exactly-once delivery; the other ids of the request are applied by then. */
-export function staleAckIds(ackIds: readonly string[]): RpcError {
+export function staleAckIds(ackIds: readonly string[], answer: StaleAnswer): RpcError {
+  const code = answer === 'clean' ? status.UNAVAILABLE : status.INVALID_ARGUMENT;
   const { root } = protobuf.parse(errorModel);
   const encoded = (type: string, value: object) => {
     const message = root.lookupType(type);
@@ -19,25 +26,33 @@ export function staleAckIds(ackIds: readonly string[]): RpcError {
   const errorInfo = encoded('ErrorInfo', {
     reason: 'EXACTLY_ONCE_ACKID_FAILURE',
     domain: 'pubsub.googleapis.com',
-    metadata: Object.fromEntries(ackIds.map((ackId) => [ackId, 'PERMANENT_FAILURE_INVALID_ACK_ID'])),
+    metadata: Object.fromEntries(fitting(ackIds).map((ackId) => [ackId, 'PERMANENT_FAILURE_INVALID_ACK_ID'])),
   });
   const details = [{ typeUrl: 'type.googleapis.com/google.rpc.ErrorInfo', value: errorInfo }];
   const metadata = new grpc.Metadata();
-  metadata.set('grpc-status-details-bin', Buffer.from(encoded('Status', { code: status.INVALID_ARGUMENT, message, details })));
-  return new RpcError(status.INVALID_ARGUMENT, message, metadata);
+  metadata.set('grpc-status-details-bin', Buffer.from(encoded('Status', { code, message, details })));
+  return new RpcError(code, message, metadata);
 }
 
-const remembered = 100_000;
+/** Clients take trailers of 8 KiB, and one id has 40 bytes beside its own; nothing is said of what does not fit. */
+function fitting(ackIds: readonly string[]): string[] {
+  let leftBytes = 4_096;
+  return ackIds.filter((ackId) => {
+    leftBytes -= Buffer.byteLength(ackId) + 40;
+    return leftBytes > 0;
+  });
+}
 
-/** The last ack ids that counted. */
+const leastRemembered = 50_000;
+
+/** The last ack ids that counted, in two halves: the older one is forgotten as a whole. */
 export function recentAckIds(): { add(ackId: string): void; has(ackId: string): boolean } {
-  const ackIds = new Set<string>();
+  let [older, newer] = [new Set<string>(), new Set<string>()];
   return {
     add(ackId) {
-      ackIds.add(ackId);
-      const [oldest] = ackIds;
-      if (ackIds.size > remembered && oldest !== undefined) ackIds.delete(oldest);
+      newer.add(ackId);
+      if (newer.size >= leastRemembered) [older, newer] = [newer, new Set()];
     },
-    has: (ackId) => ackIds.has(ackId),
+    has: (ackId) => newer.has(ackId) || older.has(ackId),
   };
 }

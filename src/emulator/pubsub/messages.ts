@@ -36,7 +36,9 @@ export function checkPublish(messages: readonly PubsubMessage[]): void {
     checkMessage(message);
     bytes += sizeOf(message);
     if (message.orderingKey !== messages[0]?.orderingKey)
-      throw invalidArgument('all messages of one request must have the same ordering key');
+      throw invalidArgument(
+        `the request mixes the ordering keys "${messages[0]?.orderingKey}" and "${message.orderingKey}"; it may have one`,
+      );
   }
   if (bytes > limits.requestBytes) throw invalidArgument(`the messages take ${bytes} bytes; at most ${limits.requestBytes} are allowed`);
 }
@@ -63,3 +65,6 @@ function checkMessage({ data, attributes, orderingKey }: PubsubMessage): void {
 export const timestampOf = (atMs: number): Timestamp => ({ seconds: String(Math.floor(atMs / 1_000)), nanos: (atMs % 1_000) * 1_000_000 });
 
 export const msOf = ({ seconds, nanos }: Timestamp): number => Number(seconds) * 1_000 + nanos / 1_000_000;
+
+/** In the order of publishing: ids are given in it. */
+export const byPublishing = (left: PubsubMessage, right: PubsubMessage): number => Number(left.messageId) - Number(right.messageId);

@@ -1,4 +1,4 @@
-import type { Item } from './backlog.ts';
+import type { Item } from './items.ts';
 import { readyQueue } from './ready-queue.ts';
 
 /**
@@ -9,11 +9,12 @@ export type OrderedKey = {
   add(item: Item): void;
   /** Offers the next batch in order, until one is not admitted; offers nothing while one is out or the key waits. */
   takeBatch(most: number, admit: (item: Item) => boolean): number;
-  acked(item: Item): void;
-  /** A dead letter leaves the order of its key for good. */
-  dropped(item: Item): void;
+  /** After an ack: the batch that is over by it. */
+  endBatch(): readonly Item[];
+  /** It leaves the order for good, as a dead letter does; returns the batch that is over by it. */
+  dropped(item: Item): readonly Item[];
   /** What goes back with the item: it and all after it in the batch. */
-  failed(item: Item): Item[];
+  failed(item: Item): readonly Item[];
   /** Each wait needs a resume of its own. */
   wait(): void;
   resume(): void;
@@ -22,45 +23,45 @@ export type OrderedKey = {
 };
 
 export function orderedKey(): OrderedKey {
-  const unseen = readyQueue<Item>();
+  const unseen = readyQueue<Item>(({ gone }) => gone);
   /** Goes out again before what is unseen. */
-  let returned: Item[] = [];
+  let returned: readonly Item[] = [];
   /** Delivered and in order; an acked one stays until all are acked. */
-  let batch: { item: Item; acked: boolean }[] = [];
+  let batch: Item[] = [];
   let waits = 0;
-  const endIfAcked = () => {
-    if (batch.every((one) => one.acked)) batch = [];
+
+  const endBatch = () => {
+    if (!batch.every(({ acked }) => acked)) return [];
+    const over = batch;
+    batch = [];
+    return over;
   };
-  const isEmpty = () => returned.length === 0 && unseen.length === 0 && batch.length === 0;
+  const isEmpty = () => batch.length === 0 && returned.every(({ gone }) => gone) && unseen.peek() === undefined;
   const isReady = () => waits === 0 && batch.length === 0 && !isEmpty();
   return {
     add: unseen.push,
     takeBatch(most, admit) {
       if (!isReady()) return 0;
+      returned = returned.filter(({ gone }) => !gone);
       while (batch.length < most) {
         const again = returned[batch.length];
         const item = again ?? unseen.peek();
         if (!item || !admit(item)) break;
         if (!again) unseen.take();
-        batch.push({ item, acked: false });
+        batch.push(item);
       }
       returned = returned.slice(batch.length);
       return batch.length;
     },
-    acked(item) {
-      const entry = batch.find((one) => one.item === item);
-      if (entry) entry.acked = true;
-      endIfAcked();
-    },
+    endBatch,
     dropped(item) {
-      batch = batch.filter((one) => one.item !== item);
-      endIfAcked();
+      batch = batch.filter((one) => one !== item);
+      return endBatch();
     },
     failed(item) {
-      const index = batch.findIndex((one) => one.item === item);
+      const index = batch.indexOf(item);
       if (index < 0) return [];
-      const back = batch.splice(index).map((one) => one.item);
-      endIfAcked();
+      const back = batch.splice(index);
       returned = [...back, ...returned];
       return back;
     },

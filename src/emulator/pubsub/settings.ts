@@ -5,8 +5,8 @@ export type Duration = { readonly seconds: string; readonly nanos: number };
 export type PushConfig = {
   readonly pushEndpoint: string;
   readonly attributes: Readonly<Record<string, string>>;
-  readonly oidcToken?: unknown;
-  readonly noWrapper?: unknown;
+  readonly oidcToken?: { readonly serviceAccountEmail: string; readonly audience: string } | null;
+  readonly noWrapper?: { readonly writeMetadata: boolean } | null;
 };
 export type DeadLetterPolicy = { readonly deadLetterTopic: string; readonly maxDeliveryAttempts: number };
 export type RetryPolicy = { readonly minimumBackoff: Duration | null; readonly maximumBackoff: Duration | null };
@@ -34,6 +34,7 @@ const day = 86_400;
 const ranges = {
   ackDeadlineSeconds: [10, 600],
   retentionSeconds: [600, 31 * day],
+  expirationSeconds: [day, Number.POSITIVE_INFINITY],
   maxDeliveryAttempts: [5, 100],
   backoffMs: [0, 600_000],
 } as const;
@@ -48,6 +49,7 @@ export function normalized(asked: SubscriptionSettings): SubscriptionSettings {
   const ackDeadlineSeconds = asked.ackDeadlineSeconds || 10;
   within('ack_deadline_seconds', ackDeadlineSeconds, ranges.ackDeadlineSeconds);
   checkRetention(retention);
+  checkExpiration(asked.expirationPolicy);
   parseFilter(asked.filter);
   if (asked.enableExactlyOnceDelivery && asked.pushConfig?.pushEndpoint)
     throw invalidArgument('exactly-once delivery is for messages that are pulled, not for push');
@@ -70,7 +72,6 @@ export function checkRetention(retention: Duration | null): void {
 
 function refuseUnsupported(asked: SubscriptionSettings): void {
   const given = asked as SubscriptionSettings & Record<string, unknown>;
-  if (asked.enableExactlyOnceDelivery && asked.enableMessageOrdering) throw unimplemented('exactly-once delivery of ordered messages');
   for (const name of ['bigqueryConfig', 'cloudStorageConfig', 'bigtableConfig'])
     if (given[name]) throw unimplemented(`subscriptions with ${name}`);
   if (Array.isArray(given.messageTransforms) && given.messageTransforms.length > 0) throw unimplemented('message transforms');
@@ -79,10 +80,18 @@ function refuseUnsupported(asked: SubscriptionSettings): void {
 
 function checkPushConfig(config: PushConfig | null): void {
   if (!config?.pushEndpoint) return;
-  if (config.oidcToken) throw unimplemented('push with OIDC tokens');
-  if (config.noWrapper) throw unimplemented('push without wrapper');
   if (!URL.canParse(config.pushEndpoint) || !/^https?:/.test(config.pushEndpoint))
     throw invalidArgument(`push endpoint "${config.pushEndpoint}" is no http URL`);
+  if (config.oidcToken && !config.oidcToken.serviceAccountEmail) throw invalidArgument('oidc_token has no service_account_email');
+  for (const [name, value] of Object.entries(config.attributes)) {
+    if (name !== 'x-goog-version') throw invalidArgument(`the push attribute "${name}" is not known; x-goog-version is`);
+    if (value !== 'v1' && value !== 'v1beta2') throw unimplemented(`x-goog-version ${value} of push`);
+  }
+}
+
+/** A policy without a ttl: the subscription never expires. */
+function checkExpiration(policy: SubscriptionSettings['expirationPolicy']): void {
+  if (policy?.ttl) within('expiration_policy.ttl in seconds', msOfDuration(policy.ttl) / 1_000, ranges.expirationSeconds);
 }
 
 function deadLetterPolicy({ deadLetterTopic, maxDeliveryAttempts }: DeadLetterPolicy): DeadLetterPolicy {
@@ -95,7 +104,9 @@ function retryPolicy({ minimumBackoff, maximumBackoff }: RetryPolicy): RetryPoli
   const [least, most] = [minimumBackoff ?? duration(10), maximumBackoff ?? duration(600)];
   within('minimum_backoff in ms', msOfDuration(least), ranges.backoffMs);
   within('maximum_backoff in ms', msOfDuration(most), ranges.backoffMs);
-  if (msOfDuration(least) > msOfDuration(most)) throw invalidArgument('minimum_backoff is longer than maximum_backoff');
+  if (msOfDuration(least) > msOfDuration(most)) {
+    throw invalidArgument(`minimum_backoff is ${msOfDuration(least)} ms, longer than maximum_backoff with ${msOfDuration(most)} ms`);
+  }
   return { minimumBackoff: least, maximumBackoff: most };
 }
 

@@ -1,7 +1,9 @@
 import type { ServerDuplexStream } from '@grpc/grpc-js';
-import { invalidArgument, RpcError, status, wireError } from '../grpc.ts';
-import type { Backlog, Consumer } from './backlog.ts';
-import type { SubscriptionSettings } from './settings.ts';
+import { afterCall, beforeCall, type CallParts, invalidArgument, RpcError, status, wireError } from '../grpc.ts';
+import type { Backlog } from './backlog.ts';
+import type { Consumer } from './delivery.ts';
+import { checkMade } from './serials.ts';
+import type { Source } from './subscription.ts';
 
 export type StreamingPullRequest = {
   readonly subscription: string;
@@ -14,16 +16,12 @@ export type StreamingPullRequest = {
 };
 
 export type PullStream = ServerDuplexStream<StreamingPullRequest, object>;
-export type StreamSubscription = {
-  readonly backlog: Backlog;
-  readonly settings: () => SubscriptionSettings;
-  readonly keyBatch: number;
-  /** Open streams, so that the subscription's deletion ends them. */
-  readonly streams: Set<(error: RpcError) => void>;
-};
+export type StreamParts = CallParts & { readonly find: (subscription: string) => Source };
+
+const rpc = 'Subscriber.StreamingPull';
 
 /** One StreamingPull. It never ends with OK by itself: that would close the Node client's subscriber for good. */
-export function openStream(call: PullStream, find: (subscription: string) => StreamSubscription): void {
+export function openStream(call: PullStream, parts: StreamParts): void {
   let opened: OpenStream | undefined;
   let over = false;
   const close = () => {
@@ -33,14 +31,22 @@ export function openStream(call: PullStream, find: (subscription: string) => Str
   const end = (error: unknown) => {
     if (over) return;
     close();
-    call.emit('error', wireError('Subscriber.StreamingPull', error));
+    call.emit('error', wireError(rpc, error));
+  };
+  const open = async (first: StreamingPullRequest) => {
+    call.pause();
+    await beforeCall({ rpc, resource: first.subscription }, parts);
+    if (over) return;
+    opened = createStream(call, first, { ...parts, source: parts.find(first.subscription), end });
+    opened.start();
+    call.resume();
   };
   call.on('data', (request: StreamingPullRequest) => {
     // What is still on its way when the stream ends must not open another, whose messages nobody would read.
     if (over) return;
     try {
       if (opened) opened.proceed(request);
-      else opened = open(call, request, find(request.subscription), end);
+      else open(request).catch(end);
     } catch (error) {
       end(error);
     }
@@ -53,23 +59,39 @@ export function openStream(call: PullStream, find: (subscription: string) => Str
   call.on('error', close);
 }
 
-type OpenStream = { proceed(request: StreamingPullRequest): void; close(): void };
+type OpenStream = { start(): void; proceed(request: StreamingPullRequest): void; close(): void };
+type OpenParts = CallParts & { readonly source: Source; readonly end: (error: unknown) => void };
 
-function open(call: PullStream, first: StreamingPullRequest, subscription: StreamSubscription, end: (error: RpcError) => void): OpenStream {
-  const { backlog, keyBatch, settings, streams } = subscription;
+function createStream(call: PullStream, first: StreamingPullRequest, parts: OpenParts): OpenStream {
+  const { source, end, faults } = parts;
+  const { backlog, calls, keyBatch, settings } = source;
   checkDeadline(first.streamAckDeadlineSeconds);
   const most = { messages: limit(first.maxOutstandingMessages), bytes: limit(first.maxOutstandingBytes) };
   let deadlineSeconds = first.streamAckDeadlineSeconds;
   let outstanding = { messages: 0, bytes: 0 };
+  const site = { rpc, resource: first.subscription };
+  let isOver = false;
+  let detach = () => {};
+
   const answer = (more: object) => {
+    if (isOver) return;
+    if (faults.roll('close-stream', site)) return end(new RpcError(status.UNAVAILABLE, 'fault: the stream ends'));
     const { enableExactlyOnceDelivery, enableMessageOrdering } = settings();
     const subscriptionProperties = { exactlyOnceDeliveryEnabled: enableExactlyOnceDelivery, messageOrderingEnabled: enableMessageOrdering };
     call.write({ subscriptionProperties, ...more });
   };
   const apply = (request: StreamingPullRequest) => {
+    if (!settings().enableExactlyOnceDelivery) {
+      checkMade('ack_ids', request.ackIds);
+      checkMade('modify_deadline_ack_ids', request.modifyDeadlineAckIds);
+    }
     const confirmations = applyAcks(backlog, request);
-    if (settings().enableExactlyOnceDelivery) for (const confirmation of confirmations) answer(confirmation);
+    if (confirmations.length === 0 || !settings().enableExactlyOnceDelivery) return;
+    afterCall(site, parts)
+      .then(() => confirmations.forEach(answer))
+      .catch(end);
   };
+  const openCall = { kind: 'stream', end } as const;
   const consumer: Consumer = {
     keyBatch,
     room: () => ({
@@ -87,28 +109,34 @@ function open(call: PullStream, first: StreamingPullRequest, subscription: Strea
       outstanding = { messages: outstanding.messages - 1, bytes: outstanding.bytes - bytes };
     },
   };
-  answer({});
-  apply(first);
-  const detach = backlog.attach(consumer);
-  streams.add(end);
   return {
+    start() {
+      answer({});
+      apply(first);
+      if (isOver) return;
+      detach = backlog.attach(consumer);
+      calls.add(openCall);
+    },
     proceed(request) {
       checkLater(request);
       if (request.streamAckDeadlineSeconds !== 0) deadlineSeconds = request.streamAckDeadlineSeconds;
       apply(request);
     },
     close() {
+      isOver = true;
       detach();
-      streams.delete(end);
+      calls.delete(openCall);
     },
   };
 }
 
 /** A later request; all zero is a keep-alive, and zero means "not set" in each field. */
 function checkLater(request: StreamingPullRequest): void {
-  if (request.subscription !== '') throw invalidArgument('subscription is set again on an open stream');
+  if (request.subscription !== '') throw invalidArgument(`subscription "${request.subscription}" is set again on an open stream`);
   if (Number(request.maxOutstandingMessages) !== 0 || Number(request.maxOutstandingBytes) !== 0) {
-    throw invalidArgument('max_outstanding_messages and max_outstanding_bytes are fixed by the first request');
+    throw invalidArgument(
+      `max_outstanding_messages is ${request.maxOutstandingMessages} and max_outstanding_bytes ${request.maxOutstandingBytes}; the first request fixes them`,
+    );
   }
   checkDeadline(request.streamAckDeadlineSeconds);
 }
@@ -116,8 +144,10 @@ function checkLater(request: StreamingPullRequest): void {
 /** What a stream of exactly-once delivery says to acks and to deadlines: which ids counted. */
 function applyAcks(backlog: Backlog, { ackIds, modifyDeadlineAckIds, modifyDeadlineSeconds }: StreamingPullRequest): object[] {
   if (modifyDeadlineAckIds.length !== modifyDeadlineSeconds.length)
-    throw invalidArgument('modify_deadline_ack_ids and modify_deadline_seconds differ in length');
-  const deadlinesMs = modifyDeadlineSeconds.map((seconds) => checkedSeconds(seconds) * 1_000);
+    throw invalidArgument(
+      `modify_deadline_ack_ids has ${modifyDeadlineAckIds.length} items and modify_deadline_seconds ${modifyDeadlineSeconds.length}; they must match`,
+    );
+  const deadlinesMs = modifyDeadlineSeconds.map((seconds) => checkedSeconds('modify_deadline_seconds', seconds) * 1_000);
   const confirmed = (ids: readonly string[], apply: (ackId: string, index: number) => boolean) => {
     const counted = new Set(ids.filter(apply));
     return { ackIds: [...counted], invalidAckIds: ids.filter((ackId) => !counted.has(ackId)) };
@@ -132,8 +162,8 @@ function applyAcks(backlog: Backlog, { ackIds, modifyDeadlineAckIds, modifyDeadl
   ];
 }
 
-export function checkedSeconds(seconds: number): number {
-  if (!(seconds >= 0 && seconds <= 600)) throw invalidArgument(`the ack deadline is ${seconds} s; it must lie from 0 to 600`);
+export function checkedSeconds(field: string, seconds: number): number {
+  if (!(seconds >= 0 && seconds <= 600)) throw invalidArgument(`${field} is ${seconds}; it must lie from 0 to 600`);
   return seconds;
 }
 

@@ -1,66 +1,101 @@
 import type { Faults } from '../faults.ts';
 import { failedPrecondition, notFound, type RpcError } from '../grpc.ts';
+import type { Journal } from '../journal.ts';
+import type { Identity } from '../oidc.ts';
 import type { Time } from '../time.ts';
-import { type Backlog, type Consumer, createBacklog, type Delivery, type Item } from './backlog.ts';
+import { type Backlog, createBacklog } from './backlog.ts';
 import { deadLetterAttributes } from './dead-letter.ts';
 import { parseFilter } from './filter.ts';
+import { idleTimer } from './idle.ts';
+import type { Item } from './items.ts';
 import type { PubsubMessage } from './messages.ts';
 import { startPush } from './push.ts';
-import type { SubscriptionSettings } from './settings.ts';
-import type { StreamSubscription } from './streaming.ts';
+import type { Serials } from './serials.ts';
+import { type Duration, msOfDuration, type SubscriptionSettings } from './settings.ts';
 
-export type Subscription = {
+/** A call that waits for messages. */
+export type OpenCall = { readonly kind: 'stream' | 'pull'; end(error: RpcError): void };
+
+/** Where a stream or a pull takes its messages. */
+export type Source = {
   readonly backlog: Backlog;
-  /** The ends of what waits for messages, streams and pulls. */
-  readonly streams: Set<(error: RpcError) => void>;
+  readonly settings: () => SubscriptionSettings;
   /** How many messages of one ordering key a stream or a pull may have at once. */
   readonly keyBatch: number;
-  readonly settings: () => SubscriptionSettings;
+  readonly calls: Set<OpenCall>;
+};
+
+export type Subscription = Source & {
   /** Takes a message of its topic which its filter lets through. */
   offer(topic: string, message: PubsubMessage): void;
   change(settings: SubscriptionSettings): void;
+  /** As `docs/facts.md` A.5 has it: of what is retained here and of `more`, what passes its filter and `isWanted` is to be delivered. */
+  seek(isWanted: (message: PubsubMessage) => boolean, more: readonly PubsubMessage[]): void;
+  /** Somebody uses it, so that it does not expire. */
+  touch(): void;
+  /** @throws FAILED_PRECONDITION where the subscription is detached */
+  checkAttached(): void;
   /** @throws FAILED_PRECONDITION where messages are pushed or the subscription is detached */
   checkPull(): void;
-  /** What is there, at most so many; waits up to `waitMs` for the first. */
-  pull(most: number, waitMs: number, cancelled: AbortSignal): Promise<readonly Delivery[]>;
-  endStreams(error: RpcError): void;
-  end(error: RpcError): void;
+  endCalls(error: RpcError): void;
+  /** Ends everything but the messages. */
+  close(error: RpcError): void;
 };
 
 export type SubscriptionParts = {
   readonly time: Time;
   readonly faults: Faults;
+  readonly journal: Journal;
+  readonly serials: Serials;
+  readonly identity: Identity;
   readonly keyBatch: number;
   readonly publishDead: (topic: string, item: Item, attributes: Record<string, string>) => boolean;
+  readonly topicRetention: (topic: string) => Duration | null;
+  readonly expired: (subscription: string) => void;
 };
 
+/** Reads its messages back from the journal. */
 export function createSubscription(initial: SubscriptionSettings, parts: SubscriptionParts): Subscription {
-  const { time, faults, keyBatch, publishDead } = parts;
+  const { time, faults, journal, serials, keyBatch, publishDead, topicRetention, expired } = parts;
+  const { name } = initial;
   let current = initial;
   const matches = parseFilter(initial.filter);
   const settings = () => current;
-  const forwardDead = (item: Item) => {
-    const { deadLetterPolicy, name } = current;
-    return deadLetterPolicy !== null && publishDead(deadLetterPolicy.deadLetterTopic, item, deadLetterAttributes(item, name));
-  };
-  const backlog = createBacklog({ time, faults, settings, forwardDead });
-  const streams = new Set<(error: RpcError) => void>();
-  let stopPush = () => {};
-  let pushing = false;
+  const calls = new Set<OpenCall>();
+  const backlog = createBacklog({
+    time,
+    faults,
+    journal,
+    nextAckId: serials.nextAckId,
+    settings,
+    retentionMs: () => longestMs(current.messageRetentionDuration, topicRetention(current.topic)),
+    forwardDead: (item) =>
+      current.deadLetterPolicy !== null && publishDead(current.deadLetterPolicy.deadLetterTopic, item, deadLetterAttributes(item, name)),
+  });
+  const idle = idleTimer({
+    time,
+    ttlMs: () => (current.expirationPolicy?.ttl ? msOfDuration(current.expirationPolicy.ttl) : undefined),
+    isInUse: () => [...calls].some(({ kind }) => kind === 'stream'),
+    expired: () => expired(name),
+  });
+
+  let stopPush: (() => void) | undefined;
   const follow = () => {
     const pushes = Boolean(current.pushConfig?.pushEndpoint) && !current.detached;
-    if (pushes === pushing) return;
-    pushing = pushes;
-    stopPush();
-    stopPush = pushes ? startPush(backlog, settings, time) : () => {};
+    if (pushes === (stopPush !== undefined)) return;
+    stopPush?.();
+    stopPush = pushes ? startPush(backlog, { ...parts, settings, acked: idle.touch }) : undefined;
   };
-  const endStreams = (error: RpcError) => {
-    for (const end of [...streams]) end(error);
+  const endCalls = (error: RpcError) => {
+    for (const { end } of [...calls]) end(error);
+  };
+  const checkAttached = () => {
+    if (current.detached) throw detachedError();
   };
   follow();
   return {
     backlog,
-    streams,
+    calls,
     keyBatch,
     settings,
     offer(topic, message) {
@@ -69,65 +104,38 @@ export function createSubscription(initial: SubscriptionSettings, parts: Subscri
     change(next) {
       current = next;
       follow();
-      if (pushing) endStreams(failedPrecondition('the subscription pushes its messages now'));
+      idle.follow();
+      backlog.follow();
+      if (stopPush) endCalls(failedPrecondition('the subscription pushes its messages now'));
       if (next.detached) {
         backlog.clear();
-        endStreams(failedPrecondition('the subscription is detached from its topic'));
+        endCalls(detachedError());
       }
     },
-    checkPull() {
-      if (current.detached) throw failedPrecondition('the subscription is detached from its topic');
-      if (pushing) throw failedPrecondition('the subscription pushes its messages; it cannot be pulled');
+    seek(isWanted, more) {
+      backlog.seek(
+        isWanted,
+        more.filter(({ attributes }) => matches(attributes)),
+      );
     },
-    pull: (most, waitMs, cancelled) => pullOnce({ backlog, streams, keyBatch, settings }, time, { most, waitMs, cancelled }),
-    endStreams,
-    end(error) {
-      stopPush();
-      endStreams(error);
-      backlog.clear();
+    touch: idle.touch,
+    checkAttached,
+    checkPull() {
+      checkAttached();
+      if (stopPush) throw failedPrecondition('the subscription pushes its messages; it cannot be pulled');
+    },
+    endCalls,
+    close(error) {
+      stopPush?.();
+      endCalls(error);
+      idle.stop();
+      backlog.close();
     },
   };
 }
 
-type PullOnce = { readonly most: number; readonly waitMs: number; readonly cancelled: AbortSignal };
+const longestMs = (...durations: readonly (Duration | null)[]) =>
+  Math.max(...durations.map((duration) => (duration ? msOfDuration(duration) : 0)));
 
-function pullOnce(
-  { backlog, streams, keyBatch, settings }: StreamSubscription,
-  time: Time,
-  { most, waitMs, cancelled }: PullOnce,
-): Promise<readonly Delivery[]> {
-  return new Promise((resolve, reject) => {
-    let over = false;
-    const leave = () => {
-      over = true;
-      detach();
-      cancelWait();
-      streams.delete(fail);
-    };
-    const answer = (deliveries: readonly Delivery[]) => {
-      if (over) return;
-      leave();
-      resolve(deliveries);
-    };
-    const fail = (error: RpcError) => {
-      leave();
-      reject(error);
-    };
-    const nothing = () => answer([]);
-    const consumer: Consumer = {
-      keyBatch,
-      room: () => ({ messages: over ? 0 : most, bytes: Number.POSITIVE_INFINITY, isIdle: true }),
-      leaseMs: () => settings().ackDeadlineSeconds * 1_000,
-      deliver: answer,
-      settled: () => {},
-    };
-    streams.add(fail);
-    const detach = backlog.attach(consumer);
-    const cancelWait = waitMs > 0 ? time.after(waitMs, nothing) : () => {};
-    // What is there is delivered in a microtask of its own, which this one follows.
-    if (waitMs === 0) queueMicrotask(nothing);
-    cancelled.addEventListener('abort', nothing, { once: true });
-  });
-}
-
+const detachedError = () => failedPrecondition('the subscription is detached from its topic');
 export const noSubscription = (name: string): RpcError => notFound(`subscription ${name} does not exist`);

@@ -1,8 +1,11 @@
 import { alreadyExists, invalidArgument, notFound, unimplemented } from '../grpc.ts';
+import type { Journal } from '../journal.ts';
 import type { Time } from '../time.ts';
+import { createMessageLog, type MessageLog } from './message-log.ts';
 import { checkPublish, type PubsubMessage, timestampOf } from './messages.ts';
 import { checkName, projectOf } from './names.ts';
-import { checkRetention, type Duration } from './settings.ts';
+import type { Serials } from './serials.ts';
+import { checkRetention, type Duration, msOfDuration } from './settings.ts';
 
 /** A topic as it stands on the wire, as far as the emulator keeps it. */
 export type TopicSettings = {
@@ -17,47 +20,76 @@ export type Topics = {
   /** @throws NOT_FOUND */
   get(name: string): TopicSettings;
   update(asked: TopicSettings, paths: readonly string[]): TopicSettings;
-  list(project: string): TopicSettings[];
+  list(project?: string): TopicSettings[];
   delete(name: string): void;
   /** Gives ids and a publish time and hands each message on. Nothing of a refused request is stored. */
   publish(name: string, messages: readonly PubsubMessage[]): readonly string[];
   /** A dead letter: it has more attributes than a publisher may give. False where its topic is gone. */
   forward(name: string, message: PubsubMessage): boolean;
+  /** How long the topic itself keeps messages, acked or not. */
+  retention(name: string): Duration | null;
+  retained(name: string): readonly PubsubMessage[];
 };
 
-/** Ids are unique over all topics; the service promises it for one. */
-const firstMessageId = 10_000_000_000;
+export type TopicsParts = {
+  readonly time: Time;
+  readonly journal: Journal;
+  readonly serials: Serials;
+  readonly deliver: (topic: string, message: PubsubMessage) => void;
+};
 
-export function createTopics(time: Time, deliver: (topic: string, message: PubsubMessage) => void): Topics {
-  const topics = new Map<string, TopicSettings>();
-  let messageSerial = firstMessageId;
+type Topic = { readonly settings: TopicSettings; readonly log: MessageLog };
+
+/** Reads back what the journal holds. */
+export function createTopics({ time, journal, serials, deliver }: TopicsParts): Topics {
+  const kind = 'pubsub/topics';
+  const topics = new Map<string, Topic>();
   let lastPublishMs = 0;
-  const get = (name: string) => {
+
+  const find = (name: string): Topic => {
     const topic = topics.get(checkName('topics', name));
     if (!topic) throw notFound(`topic ${name} does not exist`);
     return topic;
   };
-  const store = (name: string, { data, attributes, orderingKey }: PubsubMessage) => {
-    const messageId = String(++messageSerial);
+  const keepRetained = ({ settings, log }: Topic) => {
+    const { messageRetentionDuration: retention } = settings;
+    log.dropUntil(retention ? time.nowMs() - msOfDuration(retention) : Number.POSITIVE_INFINITY);
+  };
+  const store = (settings: TopicSettings, log = createMessageLog(journal, settings.name)) => {
+    const topic = { settings, log };
+    topics.set(settings.name, topic);
+    journal.put(kind, settings.name, settings);
+    keepRetained(topic);
+    return settings;
+  };
+  const publish = (topic: Topic, { data, attributes, orderingKey }: PubsubMessage) => {
+    const { settings, log } = topic;
+    const messageId = serials.nextMessageId();
     // The machine's clock may be set back; publish times never go back.
     lastPublishMs = Math.max(lastPublishMs, time.nowMs());
-    deliver(name, { data, attributes, orderingKey, messageId, publishTime: timestampOf(lastPublishMs) });
+    const message = { data, attributes, orderingKey, messageId, publishTime: timestampOf(lastPublishMs) };
+    if (settings.messageRetentionDuration) {
+      log.add(message);
+      keepRetained(topic);
+    }
+    deliver(settings.name, message);
     return messageId;
   };
+
+  for (const [, settings] of [...journal.load<TopicSettings>(kind)]) store(settings);
   return {
     create(asked) {
       checkName('topics', asked.name);
       refuseUnsupported(asked);
       checkRetention(asked.messageRetentionDuration);
       if (topics.has(asked.name)) throw alreadyExists(`topic ${asked.name} exists`);
-      topics.set(asked.name, { ...asked, state: 'ACTIVE' });
-      return get(asked.name);
+      return store({ ...asked, state: 'ACTIVE' });
     },
-    get,
+    get: (name) => find(name).settings,
     update(asked, paths) {
-      const current = get(asked.name);
+      const { settings, log } = find(asked.name);
       if (paths.length === 0) throw invalidArgument('update_mask is empty');
-      const next: Record<string, unknown> = { ...current };
+      const next: Record<string, unknown> = { ...settings };
       for (const path of paths) {
         if (path !== 'labels' && path !== 'message_retention_duration')
           throw invalidArgument(`update_mask names "${path}", which cannot be changed`);
@@ -65,23 +97,29 @@ export function createTopics(time: Time, deliver: (topic: string, message: Pubsu
         next[field] = asked[field];
       }
       checkRetention(asked.messageRetentionDuration);
-      topics.set(asked.name, next as TopicSettings);
-      return get(asked.name);
+      return store(next as TopicSettings, log);
     },
-    list: (project) => [...topics.values()].filter(({ name }) => projectOf(name) === project),
+    list: (project) => [...topics.values()].map(({ settings }) => settings).filter(({ name }) => !project || projectOf(name) === project),
     delete(name) {
-      get(name);
+      find(name).log.dropUntil(Number.POSITIVE_INFINITY);
       topics.delete(name);
+      journal.delete(kind, name);
     },
     publish(name, messages) {
-      get(name);
+      const topic = find(name);
       checkPublish(messages);
-      return messages.map((message) => store(name, message));
+      return messages.map((message) => publish(topic, message));
     },
     forward(name, message) {
-      if (!topics.has(name)) return false;
-      store(name, message);
-      return true;
+      const topic = topics.get(name);
+      if (topic) publish(topic, message);
+      return topic !== undefined;
+    },
+    retention: (name) => topics.get(name)?.settings.messageRetentionDuration ?? null,
+    retained(name) {
+      const topic = topics.get(name);
+      if (topic) keepRetained(topic);
+      return topic?.log.all() ?? [];
     },
   };
 }

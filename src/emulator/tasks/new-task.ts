@@ -1,6 +1,7 @@
+import { validateHeaderName, validateHeaderValue } from 'node:http';
 import { invalidArgument, unimplemented } from '../grpc.ts';
 import { type Seconds, toMs } from './instant.ts';
-import type { QueueName } from './names.ts';
+import { type QueueName, quoted } from './names.ts';
 import type { Routing } from './queue-settings.ts';
 import type { AppEngineHttpRequest, HttpRequest, Method, Target, Task } from './task.ts';
 
@@ -53,10 +54,12 @@ export function createTask(request: TaskRequest, id: string, queue: QueueName, q
 
 function checkTarget({ appEngineHttpRequest, httpRequest }: TaskRequest, queue: QueueName, queueRouting: Routing | null): Target {
   if (httpRequest) {
-    if (httpRequest.authorizationHeader) throw unimplemented(`HttpRequest.${httpRequest.authorizationHeader}`);
+    if (httpRequest.oauthToken) throw unimplemented('HttpRequest.oauth_token');
+    if (httpRequest.oidcToken && !httpRequest.oidcToken.serviceAccountEmail)
+      throw invalidArgument('HttpRequest.oidc_token.service_account_email is missing.');
     const { url } = httpRequest;
     if (!/^https?:\/\//i.test(url) || !URL.canParse(url) || url.length > urlLimit) {
-      throw invalidArgument(`HttpRequest.url must be an http or https URL of at most ${urlLimit} characters: "${url.slice(0, 100)}"`);
+      throw invalidArgument(`HttpRequest.url must be an http or https URL of at most ${urlLimit} characters: ${quoted(url)}`);
     }
     return {
       httpRequest: checkPayload(httpRequest, url, httpLimits, /^(host|content-length|user-agent|x-(google|appengine|cloudtasks)-.*)$/),
@@ -71,7 +74,7 @@ function checkTarget({ appEngineHttpRequest, httpRequest }: TaskRequest, queue: 
     relativeUri.length > urlLimit
   ) {
     throw invalidArgument(
-      `AppEngineHttpRequest.relativeUri must begin with "/", hold no spaces and have at most ${urlLimit} characters: "${relativeUri.slice(0, 100)}"`,
+      `AppEngineHttpRequest.relativeUri must begin with "/", hold no spaces and have at most ${urlLimit} characters: ${quoted(relativeUri)}`,
     );
   }
   return {
@@ -100,17 +103,22 @@ function checkPayload<Payload extends AppEngineHttpRequest | HttpRequest>(
   const kept = Object.entries(payload.headers).filter(
     ([name]) => !dropped.test(name.toLowerCase()) && !connectionHeader.test(name.toLowerCase()),
   );
-  try {
-    new Headers(kept);
-  } catch (error) {
-    throw invalidArgument(`HTTP request headers are not valid: ${error instanceof Error ? error.message : String(error)}`);
-  }
+  for (const [name, value] of kept) checkHeader(name, value);
   const headerBytes = kept.reduce((bytes, [name, value]) => bytes + Buffer.byteLength(name) + Buffer.byteLength(value), 0);
   if (headerBytes >= headersLimitBytes)
     throw invalidArgument(`HTTP request headers have ${headerBytes} bytes, the limit is ${headersLimitBytes}`);
   const bytes = payload.body.length + headerBytes + Buffer.byteLength(url);
   if (bytes > limits.bytes) throw invalidArgument(`Task size too large: ${bytes} bytes, the limit is ${limits.bytes}`);
   return { ...payload, httpMethod, headers: Object.fromEntries(kept) };
+}
+
+function checkHeader(name: string, value: string): void {
+  try {
+    validateHeaderName(name);
+    validateHeaderValue(name, value);
+  } catch {
+    throw invalidArgument(`HTTP request headers hold one that is not valid: ${quoted(`${name}: ${value}`)}`);
+  }
 }
 
 /** The host that App Engine would route to; the emulator knows one app and sends every task there. */

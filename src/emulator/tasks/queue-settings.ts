@@ -1,5 +1,6 @@
 import { invalidArgument } from '../grpc.ts';
 import { type Seconds, toMs } from './instant.ts';
+import { quoted } from './names.ts';
 import type { RetryPolicy } from './retry.ts';
 import type { Rate } from './token-bucket.ts';
 
@@ -68,9 +69,9 @@ export function maskSettings(current: QueueSettings, request: QueueRequest, path
   const merged: Record<string, unknown> = { ...current };
   for (const path of paths) {
     const [group = '', leaf, ...deeper] = path.split('.');
-    const leaves = maskable[group];
+    const leaves = Object.hasOwn(maskable, group) ? maskable[group] : undefined;
     if (!leaves || deeper.length > 0 || (leaf !== undefined && !leaves.includes(leaf))) {
-      throw invalidArgument(`update_mask holds "${path}", which is no field of a queue that can be set`);
+      throw invalidArgument(`update_mask holds ${quoted(path)}, which is no field of a queue that can be set`);
     }
     const field = camelCase(group) as keyof QueueSettings;
     const value = request[field] as Record<string, unknown> | null;

@@ -1,50 +1,65 @@
 import type { Faults } from '../faults.ts';
 import { alreadyExists, failedPrecondition, notFound, status } from '../grpc.ts';
+import type { Journal } from '../journal.ts';
 import type { Time } from '../time.ts';
-import { answerOf, type Outcome, requestOf, send } from './dispatch.ts';
+import { answerOf, type Outcome, overloadOf, requestOf } from './dispatch.ts';
 import { toSeconds } from './instant.ts';
 import type { QueueName } from './names.ts';
 import { type QueueSettings, rateOf, retryPolicyOf } from './queue-settings.ts';
 import { decideRetry } from './retry.ts';
+import type { Sender } from './sender.ts';
 import type { Attempt, Task } from './task.ts';
 import { type Bucket, refill, takeToken } from './token-bucket.ts';
-import { createTombstones } from './tombstones.ts';
+import type { Tombstones } from './tombstones.ts';
+
+/** What a queue is besides its tasks. */
+export type QueueState = { settings: QueueSettings; paused: boolean; purgedAtMs?: number };
 
 export type QueueParts = {
   readonly time: Time;
   readonly faults: Faults;
+  readonly journal: Journal;
   readonly appEngineUrl: string | undefined;
-  readonly tombstoneMs: number;
-  /** Ends what is being dispatched. */
-  readonly closing: AbortSignal;
+  readonly sender: Sender;
+  readonly goneTasks: Tombstones;
 };
 
 export type Queue = ReturnType<typeof createQueue>;
 
-/** One queue: its tasks, each waiting for its instant, due, or being dispatched, and the names of those that are gone. */
-export function createQueue(queueName: QueueName, settings: QueueSettings, parts: QueueParts) {
-  const { time, faults, appEngineUrl, closing } = parts;
+export const queueKind = 'tasks queues';
+export const taskKind = 'tasks tasks';
+
+/** One queue: its tasks, each waiting for its instant, due, or being dispatched. */
+export function createQueue(queueName: QueueName, state: QueueState, parts: QueueParts) {
+  const { time, faults, journal, appEngineUrl, sender, goneTasks } = parts;
   const { name } = queueName;
   const tasks = new Map<string, Task>();
   const timers = new Map<Task, () => void>();
   const due = new Set<Task>();
-  const tombstones = createTombstones(parts.tombstoneMs);
-  let bucket: Bucket = { tokens: settings.rateLimits.maxBurstSize, filledAtMs: time.nowMs() };
+  let bucket: Bucket = { tokens: state.settings.rateLimits.maxBurstSize, filledAtMs: time.nowMs() };
   let dispatching = 0;
-  let paused = false;
-  let purgedAtMs: number | undefined;
+  let stopped = false;
   let cancelWake = () => {};
 
+  const note = () => journal.put(queueKind, name, state);
+  const noteTask = (task: Task) => journal.put(taskKind, task.name, task);
+  const wait = (task: Task, dueAtMs: number) => {
+    timers.set(
+      task,
+      time.at(dueAtMs, () => ready(task)),
+    );
+  };
+  const ready = (task: Task) => {
+    timers.delete(task);
+    due.add(task);
+    pump();
+  };
   const schedule = (task: Task, dueAtMs: number) => {
     unschedule(task);
     task.dueAtMs = dueAtMs;
-    const ready = () => {
-      timers.delete(task);
-      due.add(task);
-      pump();
-    };
-    if (dueAtMs <= time.nowMs()) ready();
-    else timers.set(task, time.at(dueAtMs, ready));
+    noteTask(task);
+    if (dueAtMs <= time.nowMs()) ready(task);
+    else wait(task, dueAtMs);
   };
   const unschedule = (task: Task) => {
     timers.get(task)?.();
@@ -53,6 +68,7 @@ export function createQueue(queueName: QueueName, settings: QueueSettings, parts
   };
   const pump = () => {
     cancelWake();
+    const { settings, paused } = state;
     bucket = refill(bucket, rateOf(settings), time.nowMs());
     for (const task of due) {
       if (paused || dispatching >= settings.rateLimits.maxConcurrentDispatches) return;
@@ -72,17 +88,21 @@ export function createQueue(queueName: QueueName, settings: QueueSettings, parts
     task.firstAttemptAtMs ??= attempt.dispatchedAtMs;
     task.lastAttempt = attempt;
     task.dispatchCount += 1;
+    noteTask(task);
     dispatching += 1;
     const sending = async (): Promise<Outcome> => {
       if (!request) return { kind: 'unreached', reason: 'no App Engine app is known' };
-      const once = () => send(request, task.dispatchDeadlineMs, time, closing);
-      if (faults.roll('duplicate', { resource: name })) void time.track(once());
+      const once = () => sender.send(request, task.dispatchDeadlineMs);
+      if (faults.roll('double-dispatch', { resource: name })) void time.track(once());
       return once();
     };
     const settled = sending().then((outcome) => {
       dispatching -= 1;
+      if (stopped) return;
       if (tasks.get(task.id) === task) record(task, attempt, outcome, calledAtMs);
       pump();
+      // No call waits for this; what cannot be written now is written with the next, whose call says why it fails.
+      journal.saved()?.catch(() => undefined);
     });
     void time.track(settled);
   };
@@ -95,40 +115,51 @@ export function createQueue(queueName: QueueName, settings: QueueSettings, parts
     if (answered) task.responseCount += 1;
     if (answer.code === status.OK) return remove(task);
     const { dispatchCount: attempts, createdAtMs, firstAttemptAtMs = nowMs } = task;
-    const next = decideRetry({ attempts, createdAtMs, firstAttemptAtMs, nowMs }, retryPolicyOf(settings));
+    const overload = overloadOf(task.target, outcome, nowMs);
+    const next = decideRetry({ attempts, createdAtMs, firstAttemptAtMs, nowMs, overload }, retryPolicyOf(state.settings));
     if (next.kind === 'exhausted') remove(task);
     else schedule(task, (calledAtMs ?? nowMs) + next.waitMs);
   };
   const remove = (task: Task) => {
     unschedule(task);
     tasks.delete(task.id);
-    tombstones.add(task.id, time.nowMs());
+    journal.delete(taskKind, task.name);
+    goneTasks.add(task.name, time.nowMs());
   };
   /** The live task; a name that is gone answers FAILED_PRECONDITION where `gone` is not given. */
   const find = (id: string, gone = failedPrecondition): Task => {
     const task = tasks.get(id);
     if (task) return task;
-    if (tombstones.has(id, time.nowMs()))
-      throw gone(`The task ${name}/tasks/${id} no longer exists, though a task with this name existed recently.`);
-    throw notFound(`Task does not exist: ${name}/tasks/${id}`);
+    const taskName = `${name}/tasks/${id}`;
+    if (goneTasks.has(taskName, time.nowMs()))
+      throw gone(`The task ${taskName} no longer exists, though a task with this name existed recently.`);
+    throw notFound(`Task does not exist: ${taskName}`);
   };
 
   return {
     name,
     queueName,
-    settings: () => settings,
+    note,
+    settings: () => state.settings,
     tasks: () => tasks.values(),
+    dispatching: () => dispatching,
     find,
     /** Refuses a name that is taken or was taken of late. */
     checkFree(id: string): void {
       if (tasks.has(id)) throw alreadyExists(`Requested entity already exists: ${name}/tasks/${id}`);
-      if (tombstones.has(id, time.nowMs())) {
+      if (goneTasks.has(`${name}/tasks/${id}`, time.nowMs())) {
         throw alreadyExists(`The task ${name}/tasks/${id} cannot be created because a task with this name existed too recently.`);
       }
     },
     add(task: Task): void {
       tasks.set(task.id, task);
       schedule(task, task.dueAtMs);
+    },
+    /** Takes over what the process before had; a task that it was dispatching is due again, since nobody knows what came of that. */
+    restore(task: Task): void {
+      tasks.set(task.id, task);
+      const wasUnderWay = task.lastAttempt !== undefined && task.lastAttempt.answer === undefined;
+      wait(task, wasUnderWay ? Math.min(task.dueAtMs, time.nowMs()) : task.dueAtMs);
     },
     remove,
     /** Dispatches now, whatever the schedule, the pause and the limits say. */
@@ -137,28 +168,38 @@ export function createQueue(queueName: QueueName, settings: QueueSettings, parts
       dispatch(task, time.nowMs());
     },
     configure(next: QueueSettings): void {
-      settings = next;
+      state.settings = next;
+      note();
       pump();
     },
     pause(): void {
-      paused = true;
+      state.paused = true;
+      note();
     },
     resume(): void {
-      paused = false;
+      state.paused = false;
+      note();
       pump();
     },
     /** Drops every task; what is being dispatched goes on and counts for nothing. */
     purge(): void {
-      purgedAtMs = time.nowMs();
+      state.purgedAtMs = time.nowMs();
+      note();
       cancelWake();
       for (const task of [...tasks.values()]) remove(task);
+    },
+    /** Leaves everything as it stands, for good: what comes of a dispatch under way is not recorded. */
+    stop(): void {
+      stopped = true;
+      cancelWake();
+      for (const task of tasks.values()) unschedule(task);
     },
     /** google.cloud.tasks.v2.Queue */
     message: () => ({
       name,
-      ...settings,
-      state: paused ? 'PAUSED' : 'RUNNING',
-      purgeTime: purgedAtMs === undefined ? null : toSeconds(purgedAtMs),
+      ...state.settings,
+      state: state.paused ? ('PAUSED' as const) : ('RUNNING' as const),
+      purgeTime: state.purgedAtMs === undefined ? null : toSeconds(state.purgedAtMs),
     }),
   };
 }

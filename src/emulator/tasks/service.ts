@@ -1,19 +1,29 @@
 import type { Server, ServerUnaryCall } from '@grpc/grpc-js';
-import type { Faults } from '../faults.ts';
-import { addService, invalidArgument, readProtos, serviceOf, unary } from '../grpc.ts';
-import { realTime, type Time } from '../time.ts';
+import { addService, type CallParts, invalidArgument, readProtos, serviceOf, unary } from '../grpc.ts';
+import { createIdentity, type Identity } from '../oidc.ts';
+import { realTime } from '../time.ts';
+import { type Inspection, inspect } from './inspection.ts';
 import { createQueueMethods } from './queue-methods.ts';
+import { createQueues } from './queues.ts';
+import { createSender } from './sender.ts';
+import { createTaskIds } from './task-ids.ts';
 import { createTaskMethods } from './task-methods.ts';
 
 export { type AppEngineFront, createAppEngineFront } from './app-engine-front.ts';
+export type { InspectedQueue, PendingTask } from './inspection.ts';
 
-export type TasksEmulator = { register(server: Server): void; close(): void };
+export type TasksEmulator = Inspection & {
+  register(server: Server): void;
+  /** As on a fresh start: no queue, no task, no name that is taken; what is being dispatched is broken off. */
+  reset(): void;
+  close(): void;
+};
 
-export type TasksParts = {
-  readonly time: Time;
-  readonly faults: Faults;
+export type TasksOptions = CallParts & {
   /** Where App Engine tasks go; without it each of their attempts fails for lack of an instance. */
   readonly appEngineUrl: string | undefined;
+  /** Signs the tokens of HTTP targets; one of its own when absent. */
+  readonly identity?: Identity;
   /** How long the name of a finished or deleted task stays taken. */
   readonly tombstoneMs?: number;
 };
@@ -21,24 +31,32 @@ export type TasksParts = {
 const longestRpcMs = 30_000;
 
 /** google.cloud.tasks.v2.CloudTasks: queues, tasks, and the HTTP requests that tasks are. */
-export function createTasksEmulator({ tombstoneMs = 3_600_000, ...parts }: TasksParts): TasksEmulator {
-  const { find, close, ...queueMethods } = createQueueMethods({ ...parts, tombstoneMs });
-  const methods = { ...queueMethods, ...createTaskMethods(find, parts.time) };
+export function createTasksEmulator({ tombstoneMs = 3_600_000, identity, ...parts }: TasksOptions): TasksEmulator {
+  const { time, journal } = parts;
+  const sender = createSender({ time, identity: identity ?? createIdentity(time) });
+  const queues = createQueues({ ...parts, sender, tombstoneMs });
+  const ids = createTaskIds(journal);
+  const methods = { ...createQueueMethods(queues), ...createTaskMethods(queues, ids.next, time) };
   const handlers = Object.entries<(request: never) => unknown>(methods).map(([name, method]) => [
     name,
-    unary(`CloudTasks.${name}`, parts.faults, (request: never, call: ServerUnaryCall<never, unknown>) => {
+    unary(`CloudTasks.${name}`, parts, (request: never, call: ServerUnaryCall<never, unknown>) => {
       checkRpcDeadline(call.getDeadline());
       return method(request);
     }),
   ]);
   return {
+    ...inspect(queues),
     register: (server) =>
       addService(
         server,
         serviceOf(readProtos('@google-cloud/tasks', 'protos.json'), 'google.cloud.tasks.v2.CloudTasks'),
         Object.fromEntries(handlers),
       ),
-    close,
+    reset() {
+      queues.reset();
+      ids.reset();
+    },
+    close: queues.close,
   };
 }
 

@@ -3,7 +3,7 @@ import type { Time } from '../time.ts';
 import { parseQueue, parseTask } from './names.ts';
 import { createTask, type TaskRequest } from './new-task.ts';
 import { type PageRequest, pageOf } from './paging.ts';
-import type { Queue } from './queue.ts';
+import type { Queues } from './queues.ts';
 import { taskMessage, type View } from './task.ts';
 
 type Named = { readonly name: string };
@@ -12,11 +12,7 @@ type Viewed = { readonly responseView: View };
 const largestPage = 1000;
 
 /** The methods of CloudTasks that are about tasks, named as on the wire. */
-export function createTaskMethods(findQueue: (name: string, forCreate?: boolean) => Queue, time: Time) {
-  let serial = 0n;
-  /** A large number as the service makes them: neighbours lie far apart, and none comes twice in 2^64. */
-  const newId = () => String(BigInt.asUintN(64, ++serial * 0x9e3779b97f4a7c15n));
-
+export function createTaskMethods(queues: Queues, newId: () => string, time: Time) {
   return {
     CreateTask({ parent, task: request, responseView }: { parent: string; task: TaskRequest | null } & Viewed) {
       const queueName = parseQueue(parent);
@@ -27,7 +23,7 @@ export function createTaskMethods(findQueue: (name: string, forCreate?: boolean)
           `The queue name from request ("${parent}") must be the same as the queue name in the named task ("${request.name}").`,
         );
       }
-      const queue = findQueue(parent, true);
+      const queue = queues.findForTask(parent);
       const task = createTask(request, id, queueName, queue.settings().appEngineRoutingOverride, time.nowMs());
       queue.checkFree(id);
       const message = taskMessage(task, responseView);
@@ -36,21 +32,21 @@ export function createTaskMethods(findQueue: (name: string, forCreate?: boolean)
     },
     GetTask({ name, responseView }: Named & Viewed) {
       const { queue, id } = parseTask(name);
-      return taskMessage(findQueue(queue).find(id), responseView);
+      return taskMessage(queues.find(queue).find(id), responseView);
     },
     ListTasks({ parent, responseView, ...paging }: { parent: string } & Viewed & PageRequest) {
-      const { page, nextPageToken } = pageOf(findQueue(parent).tasks(), paging, largestPage);
+      const { page, nextPageToken } = pageOf(queues.find(parent).tasks(), paging, largestPage);
       return { tasks: page.map((task) => taskMessage(task, responseView)), nextPageToken };
     },
     DeleteTask({ name }: Named) {
       const { queue, id } = parseTask(name);
-      const owner = findQueue(queue);
+      const owner = queues.find(queue);
       owner.remove(owner.find(id, notFound));
       return {};
     },
     RunTask({ name, responseView }: Named & Viewed) {
       const { queue, id } = parseTask(name);
-      const owner = findQueue(queue);
+      const owner = queues.find(queue);
       const task = owner.find(id, notFound);
       owner.run(task);
       return taskMessage(task, responseView);

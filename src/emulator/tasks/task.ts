@@ -5,7 +5,11 @@ import type { Routing } from './queue-settings.ts';
 export type Method = 'HTTP_METHOD_UNSPECIFIED' | 'POST' | 'GET' | 'HEAD' | 'PUT' | 'DELETE' | 'PATCH' | 'OPTIONS';
 type Payload = { readonly httpMethod: Method; readonly headers: Readonly<Record<string, string>>; readonly body: Buffer };
 export type AppEngineHttpRequest = Payload & { readonly relativeUri: string; readonly appEngineRouting: Routing | null };
-export type HttpRequest = Payload & { readonly url: string; readonly authorizationHeader?: string };
+export type HttpRequest = Payload & {
+  readonly url: string;
+  readonly oidcToken?: { readonly serviceAccountEmail: string; readonly audience: string } | null;
+  readonly oauthToken?: object | null;
+};
 export type View = 'VIEW_UNSPECIFIED' | 'BASIC' | 'FULL';
 
 /** Where a task goes and what it carries; exactly one of the two. */

@@ -1,6 +1,6 @@
-import type { DeadLetters, Log, Message } from './index.ts';
+import type { DeadLetters, Log, Message } from '../shared/index.ts';
 
-export { memoryRecordStore } from './adapters/memory.ts';
+export { memoryRecordStore } from '../shared/adapters/memory.ts';
 
 /** A delivery with everything that a test does not care about. */
 export function testMessage(given: Partial<Omit<Message, 'data'>> & { data?: string | Uint8Array } = {}): Message {

@@ -1,0 +1,45 @@
+/** What a run measured; null where a figure's other side is not installed. */
+export type Figures = Readonly<Record<string, number | null>>;
+
+/** A benchmark prints what it measures while it runs; no figures where it was asked for something else, as a profile. */
+export type Benchmark = (args: readonly string[]) => Promise<Figures | undefined>;
+
+export type Target = { readonly atMost: number } | { readonly atLeast: number };
+
+export function median(values: readonly number[]): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  const middle = Math.floor(sorted.length / 2);
+  const upper = sorted[middle] ?? Number.NaN;
+  return sorted.length % 2 === 1 ? upper : ((sorted[middle - 1] ?? upper) + upper) / 2;
+}
+
+/** Two decimals below 100, whole numbers from there. */
+export function rounded(value: number): number {
+  return value < 100 ? Math.round(value * 100) / 100 : Math.round(value);
+}
+
+export function printFigures(figures: Figures, targets: Readonly<Record<string, Target>>): void {
+  const rows = Object.entries(figures).map(([name, value]) => {
+    const target = targets[name];
+    return [name, value === null ? 'not run' : String(value), target ? wanted(target) : '', target ? verdict(value, target) : ''];
+  });
+  printTable([['figure', 'measured', 'target', ''], ...rows]);
+}
+
+const wanted = (target: Target) => ('atMost' in target ? `at most ${target.atMost}` : `at least ${target.atLeast}`);
+
+function verdict(value: number | null, target: Target): string {
+  if (value === null) return '';
+  return ('atMost' in target ? value <= target.atMost : value >= target.atLeast) ? 'met' : 'SHORT';
+}
+
+export function printTable(rows: readonly (readonly string[])[]): void {
+  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
+  for (const row of rows)
+    console.log(
+      row
+        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+        .join('  ')
+        .trimEnd(),
+    );
+}

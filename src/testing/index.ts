@@ -1,0 +1,2 @@
+export * from './doubles.ts';
+export { type TestHooks, useEmulator } from './use-emulator.ts';

@@ -1,0 +1,68 @@
+import { afterAll } from 'vitest';
+import { readProtos } from '../../src/emulator/grpc.ts';
+import { realTime } from '../../src/emulator/time.ts';
+import { embeddedFirestore } from './firestore-targets.ts';
+import { fuzzService } from './fuzz-service.ts';
+import { methodNamed, methodsOf, wireClient } from './wire-client.ts';
+
+// Plain writes wait for the transactions that the requests before left open.
+const embedded = await embeddedFirestore(realTime(), { lockTimeoutMs: 20 });
+const client = wireClient(embedded.target.address);
+afterAll(async () => {
+  client.close();
+  await embedded.stop();
+});
+
+const methods = methodsOf(readProtos('@google-cloud/firestore', 'v1.json'), 'google.firestore.v1.Firestore');
+const ask = (name: string, request: object) => client.ask(methodNamed(methods, name), [request]);
+
+const database = 'projects/fuzz/databases/(default)';
+const root = `${database}/documents`;
+const documents = ['c/a', 'c/b', 'c/a/d/e', 'c/missing'].map((path) => `${root}/${path}`);
+const fields = ['a', 'm', 'm.x', '`a.b`'];
+
+fuzzService({
+  name: 'Firestore',
+  client,
+  methods,
+  plausible: {
+    '': ['a', 'm', ...documents],
+    database: [database],
+    parent: [root, root, root, ...documents],
+    name: documents,
+    document: documents,
+    documents,
+    delete: documents,
+    referenceValue: documents,
+    collectionId: ['c', 'd'],
+    documentId: ['', 'new', 'a'],
+    fieldPath: [...fields, ...fields, '__name__', 'a..b', 'm.`', '__x__'],
+    fieldPaths: [...fields, ...fields, '__name__', 'm.'],
+    'fields.key': ['a', 'm', 'x', 'value'],
+    alias: ['', 'n', '__x__'],
+    pageToken: ['', 'Yw'],
+    orderBy: [''],
+    structuredQuery: [],
+    structuredAggregationQuery: [],
+    from: [],
+    operation: [],
+    valueType: [],
+    filterType: [],
+    transformType: [],
+    operator: [],
+    targetType: [],
+    targetChange: [],
+    'Document.name': ['', '', ...documents],
+    aggregations: [],
+    field: [],
+    value: [],
+    writes: [],
+  },
+  async prepare() {
+    embedded.reset();
+    const stored = { a: { integerValue: '1' }, m: { mapValue: { fields: { x: { stringValue: 'y' } } } } };
+    await ask('Commit', { database, writes: documents.slice(0, 3).map((name) => ({ update: { name, fields: stored } })) });
+  },
+  live: () => ask('ListCollectionIds', { parent: root }),
+  alsoAllowed: ['ABORTED'],
+});
