@@ -25,7 +25,8 @@ const command = fileURLToPath(new URL('../../dist/src/cli/main.js', import.meta.
 export async function startOurs(nodeArgs: readonly string[] = []): Promise<Ours> {
   if (!existsSync(command)) throw new Error('dist/ is missing; npm run build makes it');
   const ports = ['--pubsub-port', '0', '--firestore-port', '0', '--tasks-port', '0'];
-  const child = spawn(process.execPath, [...nodeArgs, command, 'emulator', ...ports, '--json'], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const child = spawn(process.execPath, [...nodeArgs, command, 'emulator', ...ports, '--json'], { stdio: ['ignore', 'pipe', 'pipe'] });
+  createInterface({ input: child.stderr }).on('line', (line) => line.startsWith('faults: seed') || console.error(line));
   running.add(child);
   const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()));
   const ready = new Promise<string>((resolve, reject) => {

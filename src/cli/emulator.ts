@@ -4,6 +4,7 @@ import { parseArgs } from 'node:util';
 import { checkRules, type FaultRule } from '../emulator/faults.ts';
 import { checkIndexes } from '../emulator/firestore/index-definitions.ts';
 import { type EmulatorOptions, manualTime, startEmulator } from '../emulator/server.ts';
+import { returnMemoryWhenIdle } from './idle-memory.ts';
 
 const flags = {
   'pubsub-port': { type: 'string', default: '8085' },
@@ -59,6 +60,7 @@ export async function runEmulator(args: string[]): Promise<void> {
     console.log(`# faults: seed ${seed}; http://${emulator.tasks.address}/faults`);
     if (emulator.appEngine) console.log(`# the App Engine app, as outsiders reach it: ${emulator.appEngine.url}`);
   }
+  returnMemoryWhenIdle();
   await emulator.closed;
   process.exit(0);
 }

@@ -50,8 +50,15 @@ export function control(emulator: () => Emulator | undefined): RequestListener {
 async function answer(emulator: Emulator | undefined, request: IncomingMessage): Promise<Answer> {
   if (!emulator) return { status: 503, body: 'the emulator is starting' };
   const [path = '/'] = (request.url ?? '/').split('?');
-  const route = routes[`${request.method} ${path}`];
-  if (!route) return { status: 404, body: `there is no ${request.method} ${path}; there are ${Object.keys(routes).join(', ')}` };
+  const asked = `${request.method} ${path}`;
+  // As Google's Firestore emulator has it, for tools that empty a database between tests.
+  const [, database] = /^DELETE \/emulator\/v1\/(projects\/[^/]+\/databases\/[^/]+)\/documents$/.exec(asked) ?? [];
+  if (database !== undefined) {
+    emulator.firestore.reset(decodeURIComponent(database));
+    return ok({});
+  }
+  const route = routes[asked];
+  if (!route) return { status: 404, body: `there is no ${asked}; there are ${Object.keys(routes).join(', ')}` };
   return route({ emulator, body: () => jsonOf(request) });
 }
 

@@ -93,9 +93,13 @@ export async function afterCall(site: CallSite, { faults, journal }: CallParts):
   if (faults.roll('answer-lost', site)) throw new RpcError(status.UNAVAILABLE, `fault: the answer of ${site.rpc} was lost`);
 }
 
+/** A longer text would not fit into the trailer, and the client would see INTERNAL. */
+const longestDetails = 1_000;
+
 /** What goes on the wire for whatever a handler threw. */
 export function wireError(rpc: string, error: unknown): Partial<grpc.StatusObject> {
-  if (error instanceof RpcError) return { code: error.code, details: error.message, ...(error.metadata && { metadata: error.metadata }) };
+  if (error instanceof RpcError)
+    return { code: error.code, details: error.message.slice(0, longestDetails), ...(error.metadata && { metadata: error.metadata }) };
   console.error(`emulator defect in ${rpc}:`, error);
   return { code: status.INTERNAL, details: `emulator defect in ${rpc}: ${error instanceof Error ? error.message : String(error)}` };
 }

@@ -41,6 +41,8 @@ export function sqliteJournal(folder: string): Journal {
   const note = (kind: string, key: string, value: unknown) => {
     const changes = pending.get(kind) ?? new Map<string, unknown>();
     pending.set(kind, changes.set(key, value));
+    // What no call waits for, as the end of a task, is written as well; a failure is told to whoever waits.
+    save().catch(() => {});
   };
   const write = () => {
     if (pending.size === 0) return;
@@ -61,6 +63,14 @@ export function sqliteJournal(folder: string): Journal {
     }
   };
 
+  const save = () => {
+    saving ??= new Promise<void>((resolve) => setImmediate(resolve)).then(() => {
+      saving = undefined;
+      write();
+    });
+    return saving;
+  };
+
   return {
     *load<Value>(kind: string) {
       // A statement of its own: one kind may be read within the reading of another.
@@ -69,14 +79,7 @@ export function sqliteJournal(folder: string): Journal {
     },
     put: note,
     delete: (kind, key) => note(kind, key, undefined),
-    saved() {
-      if (pending.size === 0) return saving;
-      saving ??= new Promise<void>((resolve) => setImmediate(resolve)).then(() => {
-        saving = undefined;
-        write();
-      });
-      return saving;
-    },
+    saved: () => (pending.size === 0 ? undefined : save()),
     close() {
       write();
       database.close();

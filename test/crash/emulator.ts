@@ -19,9 +19,10 @@ const anyPorts = ['--pubsub-port', '0', '--firestore-port', '0', '--tasks-port',
 const command = { script: here('../../src/cli/main.ts'), args: ['emulator', ...anyPorts] };
 const controls = ['writing before the answer', 'writing deletions'];
 const controlKills = 3;
-const shortestLoadMs = 150;
-const longestLoadMs = 900;
+const shortestLoadMs = 300;
+const longestLoadMs = 1_200;
 
+type Program = { readonly script: string; readonly args: readonly string[] };
 type Totals = { confirmed: number; lost: number; repeated: number };
 
 /** Our emulator with a data folder under load, killed as by `kill -9` at moments of the seed, and started again on the same folder. */
@@ -30,13 +31,13 @@ export const crashTest: CrashTest = async (args) => {
   const seed = Number(values.seed ?? Math.floor(Math.random() * 2 ** 32));
   const kills = Number(values.kills);
   console.log(`seed ${seed}`);
-  const totals = await killed(command, kills, seededRandom(seed));
+  const totals = await killed(command, kills, seededRandom(seed), console.log);
   const rows = [...totals].map(([promise, { confirmed, lost, repeated }]) => [promise, `${confirmed}`, `${lost}`, `${repeated}`]);
   printTable([[`after ${kills} kills`, 'confirmed', 'lost', 'came again'], ...rows]);
   const caught: string[] = [];
   for (const without of controls) {
     const control = { script: here('./emulator/unsafe-emulator.ts'), args: ['--without', without] };
-    const { lost, repeated } = sum(await killed(control, controlKills, seededRandom(seed)));
+    const { lost, repeated } = sum(await killed(control, controlKills, seededRandom(seed), () => {}));
     if (lost + repeated > 0) caught.push(without);
     console.log(`control without ${without}: ${lost} lost, ${repeated} came again${lost + repeated > 0 ? '' : ', NOT CAUGHT'}`);
   }
@@ -48,7 +49,7 @@ export const crashTest: CrashTest = async (args) => {
 };
 
 /** Each promise with its sum over all kills. */
-async function killed(program: { script: string; args: string[] }, kills: number, random: () => number): Promise<Map<string, Totals>> {
+async function killed(program: Program, kills: number, random: () => number, say: (line: string) => void): Promise<Map<string, Totals>> {
   const folder = mkdtempSync(join(tmpdir(), 'crash-emulator-'));
   const parts: Part[] = [messagesPart(random), documentsPart(random), await tasksPart(random)];
   let addresses: Addresses = { pubsub: '', firestore: '', tasks: '' };
@@ -74,8 +75,8 @@ async function killed(program: { script: string; args: string[] }, kills: number
       await loads;
       await emulator.restart();
       const findings = (await Promise.all(parts.map((part) => part.check(addresses)))).flat();
-      for (const finding of findings) add(totals, finding);
-      console.log(`kill ${kill} after ${loadMs} ms: ${findings.map(({ confirmed }) => confirmed).join(' ')} confirmed`);
+      for (const finding of findings) add(totals, finding, say);
+      say(`kill ${kill} after ${loadMs} ms: ${findings.map(({ confirmed }) => confirmed).join(' ')} confirmed`);
     }
   } finally {
     for (const part of parts) part.close();
@@ -85,14 +86,14 @@ async function killed(program: { script: string; args: string[] }, kills: number
   return totals;
 }
 
-function add(totals: Map<string, Totals>, { promise, confirmed, lost, repeated }: Finding): void {
+function add(totals: Map<string, Totals>, { promise, confirmed, lost, repeated }: Finding, say: (line: string) => void): void {
   const before = totals.get(promise) ?? { confirmed: 0, lost: 0, repeated: 0 };
   totals.set(promise, {
     confirmed: before.confirmed + confirmed,
     lost: before.lost + lost.length,
     repeated: before.repeated + repeated.length,
   });
-  for (const what of [...lost.slice(0, 3), ...repeated.slice(0, 3)]) console.log(`  broken: ${promise}: ${what}`);
+  for (const what of [...lost.slice(0, 3), ...repeated.slice(0, 3)]) say(`  broken: ${promise}: ${what}`);
 }
 
 function sum(totals: ReadonlyMap<string, Totals>): Totals {

@@ -1,5 +1,7 @@
 import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
 import type { Firestore } from '@google-cloud/firestore';
+import { cloudEvent } from '@google-cloud/functions-framework';
+import { getTestServer } from '@google-cloud/functions-framework/testing';
 import { PubSub } from '@google-cloud/pubsub';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Emulator, startEmulator } from '../../src/emulator/server.ts';
@@ -52,6 +54,20 @@ afterAll(async () => {
   await emulator.close();
 });
 
+/** A message of attributes only. */
+const binary = {
+  headers: {
+    'ce-id': 'ce-1',
+    'ce-source': '//pubsub.googleapis.com/projects/p/topics/t',
+    'ce-type': 'google.cloud.pubsub.topic.v1.messagePublished',
+    'ce-specversion': '1.0',
+  },
+  data: {
+    message: { messageId: 'ce-1', publishTime: '2026-01-01T00:00:00Z', attributes: { only: 'attributes' }, orderingKey: 'o' },
+    subscription: 'projects/p/subscriptions/s',
+  },
+};
+
 const reset = () => {
   calls = [];
   answers = [];
@@ -80,18 +96,22 @@ describe('functions/dedup', () => {
 
   test('G92: a binary CloudEvent reaches the sink with id, subscription and ordering key, attributes only as well', async () => {
     reset();
-    const headers = {
-      'ce-id': 'ce-1',
-      'ce-source': '//pubsub.googleapis.com/projects/p/topics/t',
-      'ce-type': 'google.cloud.pubsub.topic.v1.messagePublished',
-      'ce-specversion': '1.0',
-    };
-    const message = { messageId: 'ce-1', publishTime: '2026-01-01T00:00:00Z', attributes: { only: 'attributes' }, orderingKey: 'o' };
-    expect(await post(dedup.url, { message, subscription: 'projects/p/subscriptions/s' }, { headers })).toBe(204);
+    expect(await post(dedup.url, binary.data, binary)).toBe(204);
     expect(calls[0]?.body).toMatchObject({
       message: { messageId: 'ce-1', attributes: { only: 'attributes' }, orderingKey: 'o', data: '' },
       subscription: 'projects/p/subscriptions/s',
     });
+  });
+
+  test('G92: a handler of the framework’s own signature gets id, source and data of the same event', async () => {
+    const events: unknown[] = [];
+    cloudEvent('seen', (event: unknown) => void events.push(event));
+    const server = getTestServer('seen').listen(0, '127.0.0.1');
+    await new Promise<unknown>((resolve) => server.once('listening', resolve));
+    const address = server.address();
+    expect(await post(`http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}/`, binary.data, binary)).toBe(204);
+    expect(events).toMatchObject([{ id: 'ce-1', source: '//pubsub.googleapis.com/projects/p/topics/t', data: binary.data }]);
+    server.close();
   });
 
   test('a structured CloudEvent reaches the sink', async () => {

@@ -1,7 +1,7 @@
 import net from 'node:net';
 import { afterEach, describe, expect, test } from 'vitest';
 import { type Emulator, type EmulatorOptions, manualTime, startEmulator } from '../../src/emulator/server.ts';
-import { pubsubClient } from '../support/targets.ts';
+import { firestoreClient, pubsubClient } from '../support/targets.ts';
 
 let emulator: Emulator | undefined;
 afterEach(async () => {
@@ -93,6 +93,18 @@ describe('the HTTP side of the emulator', () => {
     expect(await topic.exists()).toEqual([false]);
     await pubsub.close();
   });
+});
+
+test('one Firestore database is emptied as in Google’s emulator', async () => {
+  const { ask, emulator: running, addresses } = await started();
+  const [one, other] = ['ptk-one', 'ptk-other'].map((projectId) => firestoreClient(addresses[1] ?? '', projectId));
+  await one?.doc('orders/1').set({ a: 1 });
+  await other?.doc('orders/1').set({ a: 1 });
+  const path = '/emulator/v1/projects/ptk-one/databases/(default)/documents';
+  expect(await ask('DELETE', path, undefined, addresses[1])).toEqual({ status: 200, body: '{}' });
+  expect(running.firestore.documentCount()).toBe(1);
+  expect((await other?.doc('orders/1').get())?.exists).toBe(true);
+  await Promise.all([one?.terminate(), other?.terminate()]);
 });
 
 describe('starting', () => {

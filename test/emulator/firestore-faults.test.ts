@@ -1,6 +1,8 @@
+import type { QueryDocumentSnapshot } from '@google-cloud/firestore';
 import { afterAll, describe, expect, test } from 'vitest';
 import type { FaultKind } from '../../src/emulator/faults.ts';
 import { integerOf } from '../../src/emulator/firestore/values.ts';
+import { manualTime } from '../../src/emulator/time.ts';
 import { statement } from '../support/targets.ts';
 import { codeOf, embeddedFirestore, withFirestore, withRawFirestore } from './firestore-targets.ts';
 
@@ -102,6 +104,48 @@ describe.concurrent('Firestore faults: embedded', () => {
         faults.add({ kind: 'fail-before', rpc, resource: projectId, times: 1 });
       expect((await db.doc('c/a').get()).get('n')).toBe(1);
       expect((await db.collection('c').get()).size).toBe(1);
+    }),
+  );
+
+  test(
+    'a query whose stream is closed midway is continued by the client without a gap or a repeat',
+    withFirestore(target, async (db, projectId) => {
+      const batch = db.batch();
+      for (let n = 0; n < 20; n++) batch.set(db.doc(`c/${n}`), { n });
+      await batch.commit();
+      const remove = faults.add({ kind: 'close-stream', rpc: 'Firestore.RunQuery', resource: projectId, probability: 0.1, times: 3 });
+      const numbers: number[] = [];
+      for await (const row of db.collection('c').orderBy('n').stream()) {
+        numbers.push((row as unknown as QueryDocumentSnapshot).get('n'));
+      }
+      remove();
+      expect(numbers).toEqual(Array.from({ length: 20 }, (_, n) => n));
+    }),
+  );
+});
+
+describe('Firestore slow calls: embedded', async () => {
+  const slow = await embeddedFirestore(manualTime());
+  afterAll(() => slow.stop());
+
+  test(
+    'a slow call is applied after its delay, and the reads beside it are not held up',
+    withFirestore(slow.target, async (db, resource) => {
+      slow.faults.add({ kind: 'slow-call', rpc: 'Firestore.Commit', resource, times: 1, delayMs: 5_000 });
+      let written = false;
+      const write = db
+        .doc('c/a')
+        .set({ n: 1 })
+        .then(() => {
+          written = true;
+        });
+      await expect.poll(() => slow.faults.counts()['slow-call']).toBe(1);
+      await slow.time.advance(4_999);
+      expect((await db.doc('c/a').get()).exists).toBe(false);
+      expect(written).toBe(false);
+      await slow.time.advance(1);
+      await write;
+      expect((await db.doc('c/a').get()).exists).toBe(true);
     }),
   );
 });

@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, test } from 'vitest';
-import { codeOf, embeddedFirestore, withRawFirestore } from './firestore-targets.ts';
+import { codeOf, embeddedFirestore, withFirestore, withRawFirestore } from './firestore-targets.ts';
 
 const emulator = await embeddedFirestore();
 const { target } = emulator;
@@ -35,6 +35,16 @@ describe('Firestore mistakes: embedded', () => {
       for (const [missing, method, request] of calls) {
         await expect(raw(method, request)).rejects.toMatchObject({ code: 12, message: expect.stringContaining(missing) });
       }
+    }),
+  );
+
+  test(
+    'a mistake in a query reaches the caller of the client at once, without the tries of its own transport',
+    withFirestore(target, async (db) => {
+      await db.collection('c').get();
+      const startedAtMs = performance.now();
+      expect(await codeOf(db.collection('c').where('a', 'in', Array(31).fill(1)).get())).toBe('INVALID_ARGUMENT');
+      expect(performance.now() - startedAtMs).toBeLessThan(1_000);
     }),
   );
 

@@ -1,8 +1,8 @@
-import { afterAll } from 'vitest';
+import { afterAll, describe } from 'vitest';
 import { readProtos } from '../../src/emulator/grpc.ts';
 import { realTime } from '../../src/emulator/time.ts';
-import { embeddedFirestore } from './firestore-targets.ts';
-import { fuzzService } from './fuzz-service.ts';
+import { embeddedFirestore, firestoreTargets } from './firestore-targets.ts';
+import { fuzzService, takesEmptyRequests } from './fuzz-service.ts';
 import { methodNamed, methodsOf, wireClient } from './wire-client.ts';
 
 // Plain writes wait for the transactions that the requests before left open.
@@ -66,3 +66,7 @@ fuzzService({
   live: () => ask('ListCollectionIds', { parent: root }),
   alsoAllowed: ['ABORTED'],
 });
+
+describe.each(firestoreTargets(embedded))('Firestore, empty requests: $name', (target) =>
+  takesEmptyRequests(target, methods, { differs: 'answers UNKNOWN to ExecutePipeline' }),
+);

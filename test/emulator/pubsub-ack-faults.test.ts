@@ -1,17 +1,12 @@
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
 import { manualTime } from '../../src/emulator/time.ts';
 import { pushEndpoint } from './pubsub-endpoint.ts';
-import { type RawPubsub, textsOf } from './pubsub-raw.ts';
+import { textsOf, worker } from './pubsub-raw.ts';
 import { codeOf, embeddedPubsub, withRawPubsub } from './pubsub-targets.ts';
 
 const { backlog, faults, stop, target, time } = await embeddedPubsub(manualTime());
 afterAll(stop);
 beforeEach(() => faults.replace([]));
-
-async function worker(raw: RawPubsub, settings: object = {}): Promise<{ topic: string; subscription: string }> {
-  const topic = await raw.createTopic('orders');
-  return { topic, subscription: await raw.createSubscription('worker', topic, settings) };
-}
 
 describe('Pub/Sub faults: acks', () => {
   for (const enableExactlyOnceDelivery of [false, true]) {

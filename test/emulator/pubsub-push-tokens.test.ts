@@ -1,18 +1,17 @@
 import { createPublicKey, type JsonWebKey } from 'node:crypto';
 import { OAuth2Client } from 'google-auth-library';
 import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { createIdentity } from '../../src/emulator/oidc.ts';
-import { realTime } from '../../src/emulator/time.ts';
-import { statement } from '../support/targets.ts';
+import { startEmulator } from '../../src/emulator/server.ts';
+import { statement, type Target } from '../support/targets.ts';
 import { type PushEndpoint, pushEndpoint } from './pubsub-endpoint.ts';
 import { type RawPubsub, rawPubsub } from './pubsub-raw.ts';
-import { codeOf, embeddedPubsub } from './pubsub-targets.ts';
+import { codeOf } from './pubsub-targets.ts';
 
 /** Google's emulator is not asked: it sends pushes without a token. */
-const time = realTime();
-const identity = createIdentity(time);
-const { stop, target } = await embeddedPubsub(time, { identity });
-afterAll(stop);
+const emulator = await startEmulator();
+const { identity } = emulator;
+const target: Target = { name: 'embedded', address: emulator.pubsub.address };
+afterAll(emulator.close);
 
 const serviceAccountEmail = 'pusher@ptk.iam.gserviceaccount.com';
 let endpoint: PushEndpoint;
@@ -38,7 +37,8 @@ async function push(settings: object, message: object = { data: Buffer.from('a')
 
 /** What Google's own library makes of the token, with the keys as the emulator serves them. */
 async function verified(authorization: string | undefined, audience: string) {
-  const { keys } = await identity.jwks();
+  const answer = await fetch(`http://${target.address}/oauth2/v3/certs`);
+  const { keys } = (await answer.json()) as { readonly keys: readonly object[] };
   const keyOf = (key: object) => createPublicKey({ key: key as JsonWebKey, format: 'jwk' }).export({ type: 'spki', format: 'pem' });
   const certificates = Object.fromEntries(keys.map((key) => [(key as { kid: string }).kid, String(keyOf(key))]));
   const token = authorization?.replace(/^Bearer /, '') ?? '';

@@ -92,6 +92,12 @@ export function rawPubsub(target: Target, projectId: string): RawPubsub {
   };
 }
 
+/** A topic and a subscription of it. */
+export async function worker(raw: RawPubsub, settings: object = {}): Promise<{ topic: string; subscription: string }> {
+  const topic = await raw.createTopic('orders');
+  return { topic, subscription: await raw.createSubscription('worker', topic, settings) };
+}
+
 function callOnce(client: grpc.Client, name: string, request: object, deadlineMs: number): Promise<RawAnswer> {
   const method = definitions[name];
   if (!method) throw new Error(`the protos hold no method ${name}`);

@@ -1,7 +1,7 @@
 import { AckError, type Message } from '@google-cloud/pubsub';
 import { afterAll, describe, expect, vi } from 'vitest';
 import { statement } from '../support/targets.ts';
-import { type RawPubsub, rawPubsub, textsOf } from './pubsub-raw.ts';
+import { type RawPubsub, rawPubsub, textsOf, worker } from './pubsub-raw.ts';
 import { codeOf, embeddedPubsub, pubsubTargets, withPubsub, withRawPubsub } from './pubsub-targets.ts';
 
 /** What other files show in manual time, here on any emulator: with real waits, which is why they run all at once. */
@@ -11,11 +11,6 @@ afterAll(embedded.stop);
 const seconds = (count: number) => ({ seconds: String(count), nanos: 0 });
 const exactlyOnce = { enableExactlyOnceDelivery: true };
 const noRetryPolicy = { differs: 'applies no retry policy to a pull' };
-
-async function worker(raw: RawPubsub, settings: object = {}): Promise<{ topic: string; subscription: string }> {
-  const topic = await raw.createTopic('orders');
-  return { topic, subscription: await raw.createSubscription('worker', topic, settings) };
-}
 
 /** Pulls until something comes. */
 const pullSome = (raw: RawPubsub, subscription: string) =>

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
 import { sqliteJournal } from '../../src/emulator/journal.ts';
 import { type ManualTime, manualTime } from '../../src/emulator/time.ts';
-import { type RawPubsub, rawPubsub, textsOf } from './pubsub-raw.ts';
+import { type RawPubsub, rawPubsub, textsOf, worker } from './pubsub-raw.ts';
 import { type EmbeddedPubsub, embeddedPubsub } from './pubsub-targets.ts';
 
 const cleanups: (() => unknown)[] = [];
@@ -37,11 +37,6 @@ function restart({ folder, emulator }: Run): Promise<Run> {
   const copy = newFolder();
   cpSync(folder, copy, { recursive: true });
   return start(copy, manualTime(emulator.time.nowMs()));
-}
-
-async function worker(raw: RawPubsub, settings: object = {}): Promise<{ topic: string; subscription: string }> {
-  const topic = await raw.createTopic('orders');
-  return { topic, subscription: await raw.createSubscription('worker', topic, settings) };
 }
 
 describe('Pub/Sub after a kill', () => {

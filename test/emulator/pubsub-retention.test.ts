@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, test } from 'vitest';
 import { manualTime } from '../../src/emulator/time.ts';
 import { statement } from '../support/targets.ts';
-import { type RawPubsub, textsOf } from './pubsub-raw.ts';
+import { textsOf, worker } from './pubsub-raw.ts';
 import { codeOf, embeddedPubsub, withRawPubsub } from './pubsub-targets.ts';
 
 /** Days pass here: on the embedded emulator alone. */
@@ -10,11 +10,6 @@ afterAll(stop);
 
 const dayMs = 86_400_000;
 const seconds = (count: number) => ({ seconds: String(count), nanos: 0 });
-
-async function worker(raw: RawPubsub, settings: object = {}): Promise<{ topic: string; subscription: string }> {
-  const topic = await raw.createTopic('orders');
-  return { topic, subscription: await raw.createSubscription('worker', topic, settings) };
-}
 
 describe('Pub/Sub retention', () => {
   statement(
@@ -58,6 +53,22 @@ describe('Pub/Sub retention', () => {
   );
 
   test(
+    'messages that are older than a shortened retention are gone at once',
+    withRawPubsub(target, async (raw) => {
+      const { topic, subscription } = await worker(raw);
+      await raw.publish(topic, ['1']);
+      await time.advance(600_000);
+      await raw.publish(topic, ['2']);
+      await raw.call('UpdateSubscription', {
+        subscription: { name: subscription, messageRetentionDuration: seconds(600) },
+        updateMask: { paths: ['message_retention_duration'] },
+      });
+      await time.settled();
+      expect(textsOf(await raw.pull(subscription))).toEqual(['2']);
+    }),
+  );
+
+  test(
     'a message that is out is gone with its lease, and its ack id is stale',
     withRawPubsub(target, async (raw) => {
       const { topic, subscription } = await worker(raw, { messageRetentionDuration: seconds(600), enableExactlyOnceDelivery: true });
@@ -87,8 +98,31 @@ describe('Pub/Sub retention', () => {
       await raw.modifyDeadline(subscription, rest, 0);
       await time.advance(300_000);
       expect([await raw.pull(subscription), backlog(subscription)]).toEqual([[], 0]);
+      await raw.publish(topic, ['never seen'], 'm');
+      await time.advance(600_000);
+      await raw.publish(topic, ['5'], 'm');
       await raw.publish(topic, ['4'], 'k');
-      expect(textsOf(await raw.pull(subscription))).toEqual(['4']);
+      expect(textsOf(await raw.pull(subscription)).sort()).toEqual(['4', '5']);
+    }),
+  );
+
+  test(
+    'a change of settings takes nothing from a key that is under way',
+    withRawPubsub(target, async (raw) => {
+      const { topic, subscription } = await worker(raw, { enableMessageOrdering: true });
+      await raw.publish(topic, ['1', '2', '3'], 'k');
+      const received = await raw.pull(subscription);
+      await raw.acknowledge(subscription, received.slice(2));
+      await raw.call('UpdateSubscription', {
+        subscription: { name: subscription, labels: { a: 'b' } },
+        updateMask: { paths: ['labels'] },
+      });
+      await raw.modifyDeadline(subscription, received.slice(1, 2), 0);
+      await raw.acknowledge(subscription, received.slice(0, 1));
+      const again = await raw.pull(subscription);
+      expect(textsOf(again)).toEqual(['2', '3']);
+      await raw.acknowledge(subscription, again);
+      expect(backlog(subscription)).toBe(0);
     }),
   );
 
@@ -139,10 +173,12 @@ describe('Pub/Sub expiration', () => {
       expect(exists(subscription)).toBe(true);
       const stream = raw.stream(subscription);
       await raw.acknowledge(subscription, await stream.count(1));
-      await time.advance(3 * dayMs);
+      await time.advance(2.5 * dayMs);
       expect(exists(subscription)).toBe(true);
       endStreams();
-      await time.advance(dayMs);
+      await time.advance(dayMs - 1);
+      expect(exists(subscription)).toBe(true);
+      await time.advance(1);
       expect(exists(subscription)).toBe(false);
       expect(await codeOf(raw.pull(subscription))).toBe('NOT_FOUND');
     }),

@@ -51,6 +51,18 @@ describe('Pub/Sub seek: manual time', () => {
       await raw.acknowledge(subscription, received.slice(3));
       await raw.publish(topic, ['5'], 'k');
       expect(textsOf(await raw.pull(subscription))).toEqual(['1', '2', '3', '4', '5']);
+      expect(backlog(subscription)).toBe(5);
+    }),
+  );
+
+  test(
+    'an acked message that waits for earlier ones of its key is acked for a seek too',
+    withRawPubsub(target, async (raw) => {
+      const { topic, subscription } = await worker(raw, { enableMessageOrdering: true });
+      await raw.publish(topic, ['1', '2', '3'], 'k');
+      await raw.acknowledge(subscription, (await raw.pull(subscription)).slice(1, 2));
+      await raw.call('Seek', { subscription, time: at(0) });
+      expect(textsOf(await raw.pull(subscription))).toEqual(['1', '3']);
     }),
   );
 

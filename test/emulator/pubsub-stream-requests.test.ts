@@ -1,17 +1,12 @@
 import { afterAll, describe, expect, test } from 'vitest';
 import { manualTime } from '../../src/emulator/time.ts';
 import { statement } from '../support/targets.ts';
-import { type RawPubsub, textsOf } from './pubsub-raw.ts';
+import { textsOf, worker } from './pubsub-raw.ts';
 import { codeOf, embeddedPubsub, withRawPubsub } from './pubsub-targets.ts';
 
 /** Deadlines on manual time, and what no client sends: on the embedded emulator alone. */
 const { stop, target, time } = await embeddedPubsub(manualTime());
 afterAll(stop);
-
-async function worker(raw: RawPubsub, settings: object = {}): Promise<{ topic: string; subscription: string }> {
-  const topic = await raw.createTopic('orders');
-  return { topic, subscription: await raw.createSubscription('worker', topic, settings) };
-}
 
 describe('Pub/Sub stream requests', () => {
   statement(

@@ -51,7 +51,7 @@ describe('Cloud Tasks, seen from a test', () => {
   });
 
   test('a reset forgets queues, tasks, requests under way and every name that was taken', async () => {
-    app.answer('/reset/held', () => {});
+    const brokenOff = new Promise<void>((resolve) => app.answer('/reset/held', (answer) => void answer.once('close', resolve)));
     const queue = await createQueue('reset');
     const { name } = await createTask(queue, '/reset/held');
     await createTask(queue, '/reset/done', { id: 'done' });
@@ -60,6 +60,7 @@ describe('Cloud Tasks, seen from a test', () => {
     await client.deleteQueue({ name: gone });
     await time.settled();
     emulator.reset();
+    await brokenOff;
     expect([emulator.queues(), emulator.pending(), emulator.dispatching()]).toEqual([[], [], 0]);
     expect(await codeOf(client.getQueue({ name: queue }))).toBe('NOT_FOUND');
     await time.advance(3_600_000);
@@ -71,5 +72,19 @@ describe('Cloud Tasks, seen from a test', () => {
     expect((await createTask(queue, '/reset/done')).name).toBe(name);
     await time.advance(0);
     expect(app.received('/reset/done')).toHaveLength(3);
+  });
+
+  test('a closed emulator breaks off what is under way and sends nothing more', async () => {
+    const closed = await startTasksStack();
+    const brokenOff = new Promise<void>((resolve) => closed.app.answer('/closed', (answer) => void answer.once('close', resolve)));
+    const queue = await closed.createQueue('closed');
+    await closed.createTask(queue, '/closed');
+    await closed.createTask(queue, '/closed', { scheduleTime: atTime(closed.time.nowMs() + 1_000) });
+    await closed.time.settled();
+    closed.emulator.close();
+    await brokenOff;
+    await closed.time.advance(3_600_000);
+    expect(closed.app.received('/closed')).toHaveLength(1);
+    await closed.close();
   });
 });

@@ -46,7 +46,12 @@ describe('time, chance and environment', () => {
 
   test('of the emulator are its Time; ids that it gives, and when the event loop turns, are the machine’s', () => {
     const withIds = ['firestore/transactions', 'firestore/write-methods', 'pubsub/snapshots'];
-    expect(offences('src/emulator', ['time', 'journal', ...withIds].map((file) => `src/emulator/${file}.ts`))).toEqual([]);
+    expect(
+      offences(
+        'src/emulator',
+        ['time', 'journal', ...withIds].map((file) => `src/emulator/${file}.ts`),
+      ),
+    ).toEqual([]);
   });
 
   test.each([

@@ -72,6 +72,14 @@ describe('the journal of a data folder', () => {
     expect([...journal.load('task')]).toEqual([['x', { dispatches: 2 }]]);
   });
 
+  test('what no call waits for is written within two turns', async () => {
+    const journal = journalIn();
+    journal.put('task', 'x', 1);
+    for (let turn = 0; turn < 2; turn++) await new Promise((resolve) => setImmediate(resolve));
+    expect([...journal.load('task')]).toEqual([['x', 1]]);
+    expect(journal.saved()).toBeUndefined();
+  });
+
   test('what cannot be written is refused to whoever waits, and kept for the next try', async () => {
     const journal = journalIn();
     journal.put('topic', 'a', { broken: () => {} });

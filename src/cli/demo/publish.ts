@@ -1,9 +1,8 @@
 import type { Firestore } from '@google-cloud/firestore';
-import type { PubSub } from '@google-cloud/pubsub';
 import { firestoreStreamStore } from '../../shared/adapters/firestore-streams.ts';
-import { pubsubPublisher } from '../../shared/adapters/pubsub.ts';
 import { system } from '../../shared/adapters/system.ts';
 import { createSequencer } from '../../shared/outbox/sequencer.ts';
+import type { Publisher } from '../../shared/ports.ts';
 import { createPublisher } from '../../shared/publishing.ts';
 import { lineLog } from '../../shell/log.ts';
 import type { Delivery } from './input.ts';
@@ -16,12 +15,16 @@ export type Published = {
   readonly knownToOutbox: number;
 };
 
+/** Short, so that the relay gets some work. */
+const handoffMs = 4_000;
+/** Long: all streams commit at once, and Google's emulator takes its time. */
+const storeTimeoutMs = 60_000;
+
 /** Publishes every delivery as a user of the library would. */
-export async function publishAll(deliveries: readonly Delivery[], pubsub: PubSub, db: Firestore): Promise<Published> {
-  const publisher = pubsubPublisher(pubsub);
+export async function publishAll(deliveries: readonly Delivery[], publisher: Publisher, db: Firestore): Promise<Published> {
   const streams = firestoreStreamStore(db, system.clock);
   const log = lineLog((line) => process.stderr.write(line), 'error');
-  const sequencer = createSequencer({ streams, publisher, system, log, options: { handoffMs: 4_000 } });
+  const sequencer = createSequencer({ streams, publisher, system, log, options: { handoffMs, storeTimeoutMs } });
   const plain = {
     later: createPublisher({ publisher, topic: topics.delayed, system }),
     now: createPublisher({ publisher, topic: topics.plain, system }),

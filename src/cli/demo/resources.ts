@@ -1,22 +1,25 @@
-import type { PubSub } from '@google-cloud/pubsub';
+import type { PubSub, Subscription } from '@google-cloud/pubsub';
 import { cloudTasksClient } from '../../shared/adapters/cloud-tasks.ts';
-import { projectId, queue, type Stack, topics } from './stack.ts';
+import { forward } from './forwarder.ts';
+import { projectId, queue, type Stack, type StackOptions, topics } from './stack.ts';
 
 const retryPolicy = { minimumBackoff: { nanos: 100_000_000 }, maximumBackoff: { seconds: 1 } };
 
-/** Topics, push subscriptions without message ordering, and the queue. */
-export async function prepare(stack: Stack, pubsub: PubSub, without: string | undefined): Promise<void> {
+type ResourcesOptions = Pick<StackOptions, 'without' | 'official'>;
+
+/** Topics, subscriptions without message ordering, and the queue; resolves to the subscriptions that are pulled from here. */
+export async function prepare(stack: Stack, pubsub: PubSub, { without, official }: ResourcesOptions): Promise<readonly Subscription[]> {
   const endpoints = {
     [topics.delayed]: stack.urls.delay,
     [topics.final]: without === 'fifo' ? stack.urls.dedup : stack.urls.fifo,
     [topics.plain]: stack.urls.dedup,
   };
-  await Promise.all(
+  const forwarded = await Promise.all(
     Object.entries(endpoints).map(async ([topic, pushEndpoint]) => {
       await pubsub.createTopic(topic);
-      await pubsub
-        .topic(topic)
-        .createSubscription(topic, { pushConfig: { pushEndpoint }, retryPolicy, enableMessageOrdering: false, ackDeadlineSeconds: 10 });
+      const push = official ? {} : { pushConfig: { pushEndpoint }, retryPolicy };
+      await pubsub.topic(topic).createSubscription(topic, { ...push, enableMessageOrdering: false, ackDeadlineSeconds: 10 });
+      return official ? [forward(pubsub, topic, pushEndpoint)] : [];
     }),
   );
   const tasks = cloudTasksClient(projectId, stack.env.CLOUD_TASKS_EMULATOR_HOST);
@@ -25,4 +28,5 @@ export async function prepare(stack: Stack, pubsub: PubSub, without: string | un
     queue: { name: queue, retryConfig: { maxAttempts: -1, minBackoff: { nanos: 100_000_000 }, maxBackoff: { seconds: 1 } } },
   });
   await tasks.close();
+  return forwarded.flat();
 }

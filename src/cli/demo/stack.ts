@@ -1,8 +1,8 @@
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { FaultRule } from '../../emulator/faults.ts';
-import { freePort, type Running, run, untilAnswers } from './processes.ts';
+import { type Emulators, startEmulators } from './emulators.ts';
+import { freePort, type ProcessPlan, type Running, run, untilAnswers } from './processes.ts';
 
 export const projectId = 'ptk-demo';
 export const topics = { delayed: 'ptk-demo-delayed', final: 'ptk-demo-final', plain: 'ptk-demo-plain' } as const;
@@ -11,46 +11,50 @@ export const queue = `projects/${projectId}/locations/local/queues/ptk-demo`;
 export type StackOptions = {
   readonly seed: number;
   readonly without: string | undefined;
+  /** On Google's emulators of Pub/Sub and Firestore. */
+  readonly official: boolean;
   readonly onLog: (entry: Record<string, unknown>) => void;
 };
 
 export type Stack = {
   /** For clients in this process and for the user's own. */
-  readonly env: Readonly<Record<string, string>>;
+  readonly env: Readonly<Record<string, string>> & Emulators['env'];
   readonly urls: { readonly dedup: string; readonly delay: string; readonly fifo: string };
   readonly fifo: Running;
-  setFaults(rules: readonly FaultRule[]): Promise<void>;
-  faultCounts(): Promise<Readonly<Record<string, number>>>;
-  backlog(): Promise<number>;
+  readonly emulators: Emulators;
+  /** Whether every message is acked, as far as the emulator tells; else whether none has come for a while. */
+  idle(): Promise<boolean>;
   stop(): Promise<void>;
 };
 
 const dist = dirname(dirname(dirname(dirname(fileURLToPath(import.meta.url)))));
 const leaseMs = '2000';
+const mostStarts = 10;
+/** Above the longest back-off of the subscriptions. */
+const quietMs = 5_000;
 
-/** The emulator, three functions and the App Engine app, each a process of its own, from what `npm run build` made. */
-export async function startStack({ seed, without, onLog }: StackOptions): Promise<Stack> {
+/** As the platform does: a function that does not start is started again. Google's Firestore emulator lets its check of the store wait. */
+async function untilUp<T>(start: () => Promise<T>): Promise<T> {
+  for (let starts = 1; ; starts++) {
+    try {
+      return await start();
+    } catch (error) {
+      if (starts === mostStarts) throw error;
+    }
+  }
+}
+
+async function runUntilUp(plan: ProcessPlan): Promise<Running> {
+  const running = await untilUp(() => run(plan));
+  return { ...running, restart: () => untilUp(running.restart) };
+}
+
+/** The emulators, three functions and the App Engine app, each a process of its own, from what `npm run build` made. */
+export async function startStack({ seed, without, official, onLog }: StackOptions): Promise<Stack> {
   const [appEnginePort, dedupPort, delayPort, fifoPort] = await Promise.all([freePort(), freePort(), freePort(), freePort()]);
-  let addresses: Record<string, string> = {};
-  const emulator = await run({
-    name: 'emulator',
-    script: join(dist, 'src/cli/main.js'),
-    args: [
-      ...['emulator', '--json', '--pubsub-port=0', '--firestore-port=0', '--tasks-port=0'],
-      ...[`--seed=${seed}`, `--app-engine-url=http://127.0.0.1:${appEnginePort}`],
-    ],
-    env: {},
-    untilReady: async (firstLine) => {
-      addresses = JSON.parse(await firstLine);
-    },
-  });
-  const { pubsub = '', firestore = '', tasks = '' } = addresses;
-  const env = {
-    GOOGLE_CLOUD_PROJECT: projectId,
-    PUBSUB_EMULATOR_HOST: pubsub,
-    FIRESTORE_EMULATOR_HOST: firestore,
-    CLOUD_TASKS_EMULATOR_HOST: tasks,
-  };
+  const emulators = await startEmulators({ seed, official, appEngineUrl: `http://127.0.0.1:${appEnginePort}` });
+  const env = { GOOGLE_CLOUD_PROJECT: projectId, ...emulators.env };
+  let lastLineAtMs = 0;
   const shared = {
     ...env,
     CONSUMER: 'demo',
@@ -65,11 +69,13 @@ export async function startStack({ seed, without, onLog }: StackOptions): Promis
     LOG_LEVEL: 'debug',
   };
   const onLine = (line: string) => {
-    if (line.startsWith('{')) onLog(JSON.parse(line));
+    if (!line.startsWith('{')) return;
+    lastLineAtMs = performance.now();
+    onLog(JSON.parse(line));
   };
   const framework = join(dirname(createRequire(import.meta.url).resolve('@google-cloud/functions-framework')), 'main.js');
   const startFunction = (name: string, port: number) =>
-    run({
+    runUntilUp({
       name,
       script: framework,
       args: [`--target=${name}`, `--port=${port}`],
@@ -82,7 +88,7 @@ export async function startStack({ seed, without, onLog }: StackOptions): Promis
     startFunction('dedup', dedupPort),
     startFunction('delay', delayPort),
     startFunction('fifo', fifoPort),
-    run({
+    runUntilUp({
       name: 'appengine',
       script: join(dist, 'deploy/appengine/app.mjs'),
       env: { ...shared, PORT: String(appEnginePort) },
@@ -90,19 +96,17 @@ export async function startStack({ seed, without, onLog }: StackOptions): Promis
       onLine,
     }),
   ]);
-  const ask = async (path: string, init?: RequestInit) =>
-    (await fetch(`http://${tasks}${path}`, init)).json() as Promise<Record<string, unknown>>;
   return {
     env,
     urls: { dedup: `http://127.0.0.1:${dedupPort}/`, delay: `http://127.0.0.1:${delayPort}/`, fifo: `http://127.0.0.1:${fifoPort}/` },
     fifo,
-    async setFaults(rules) {
-      await ask('/faults', { method: 'PUT', body: JSON.stringify(rules) });
+    emulators,
+    async idle() {
+      const backlog = await emulators.backlog();
+      return backlog === undefined ? performance.now() - lastLineAtMs > quietMs : backlog === 0;
     },
-    faultCounts: async () => (await ask('/faults')).counts as Record<string, number>,
-    backlog: async () => Number((await ask('/backlog')).messages),
     async stop() {
-      await Promise.all([dedup, delay, fifo, appEngine, emulator].map((running) => running.kill()));
+      await Promise.all([...[dedup, delay, fifo, appEngine].map((running) => running.kill()), emulators.stop()]);
     },
   };
 }

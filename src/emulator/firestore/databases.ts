@@ -12,8 +12,8 @@ export type Databases = {
   above(parent: string): Database;
   known(): ReadonlyMap<string, Database>;
   close(): void;
-  /** As on a fresh start. */
-  reset(): void;
+  /** As on a fresh start, all of them or one. */
+  reset(name?: string): void;
 };
 
 export type DatabasesParts = { readonly time: Time; readonly faults: Faults; readonly journal: Journal; readonly lockTimeoutMs: number };
@@ -39,9 +39,12 @@ export function createDatabases({ time, faults, journal, lockTimeoutMs }: Databa
     close() {
       for (const { close } of databases.values()) close();
     },
-    reset() {
-      for (const { erase } of databases.values()) erase();
-      databases.clear();
+    reset(only) {
+      for (const [name, { erase }] of [...databases]) {
+        if (only !== undefined && name !== only) continue;
+        erase();
+        databases.delete(name);
+      }
     },
   };
 }

@@ -131,7 +131,8 @@ function membership(op: 'IN' | 'NOT_IN' | 'ARRAY_CONTAINS_ANY', choices: readonl
 function choicesOf(op: string, value: Value): readonly Value[] {
   const choices = itemsOf(value);
   const limit = op === 'NOT_IN' ? 10 : 30;
-  if (choices.length === 0 || choices.length > limit) throw invalidArgument(`${op} needs an array of 1 to ${limit} values`);
+  if (choices.length === 0 || choices.length > limit)
+    throw invalidArgument(`${op} has ${choices.length} values; it needs an array of 1 to ${limit}`);
   return choices;
 }
 

@@ -79,7 +79,7 @@ function pageOf<Item>(
   keyOf: (item: Item) => string,
   { pageSize, pageToken }: { pageSize: number; pageToken: string },
 ): Page<Item> {
-  if (pageSize < 0) throw invalidArgument('page_size must not be negative');
+  if (pageSize < 0) throw invalidArgument(`page_size is ${pageSize}; it must not be negative`);
   const after = Buffer.from(pageToken, 'base64url').toString();
   const rest = pageToken === '' ? items : items.filter((item) => compareNames(keyOf(item), after) > 0);
   const page = pageSize === 0 ? rest : rest.slice(0, pageSize);

@@ -9,7 +9,7 @@ export const nameField = '__name__';
 const databasePattern = /^projects\/[^/]+\/databases\/[^/]+$/;
 const parentPattern = /^(projects\/[^/]+\/databases\/[^/]+)\/documents(?:\/|$)/;
 const reservedPattern = /^__.*__$/s;
-const idLimitBytes = 1_500;
+const nameLimitBytes = 1_500;
 
 export function checkDatabase(name: string): string {
   if (!databasePattern.test(name)) throw invalidArgument(`"${name}" is not a database: projects/{project}/databases/{database}`);
@@ -45,9 +45,15 @@ export function checkId(id: string, within: string): void {
   if (id === '' || id === '.' || id === '..' || id.includes('/') || reservedPattern.test(id)) {
     throw invalidArgument(`"${id}" is not a valid id in "${within}"`);
   }
-  if (id.length > idLimitBytes / 3 && Buffer.byteLength(id) > idLimitBytes) {
-    throw invalidArgument(`an id in "${within.slice(0, 200)}…" is longer than ${idLimitBytes} bytes`);
-  }
+  checkBytes('an id', id);
+}
+
+/** Ids and the names of fields have the same limit. */
+export function checkBytes(what: string, text: string): void {
+  if (text.length <= nameLimitBytes / 3) return;
+  const bytes = Buffer.byteLength(text);
+  if (bytes > nameLimitBytes)
+    throw invalidArgument(`${what} takes ${bytes} bytes, above the ${nameLimitBytes} allowed: "${text.slice(0, 100)}…"`);
 }
 
 /** The name without its last segment: the collection of a document, the parent of a collection. */
@@ -77,6 +83,9 @@ export function parseFieldPath(text: string): FieldPath {
 /** A path of a field that can be written or projected, so not the document's name. */
 export function parseStoredPath(text: string): FieldPath {
   const path = parseFieldPath(text);
-  for (const segment of path) if (reservedPattern.test(segment)) throw invalidArgument(`field name "${segment}" is reserved`);
+  for (const segment of path) {
+    if (reservedPattern.test(segment)) throw invalidArgument(`field name "${segment}" is reserved`);
+    checkBytes('a field name', segment);
+  }
   return path;
 }

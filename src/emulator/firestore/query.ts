@@ -48,7 +48,7 @@ export function planQuery(parent: string, query: StructuredQuery): QueryPlan {
   const { test, inequalities } = compileFilter(query.where);
   const orders = ordersOf(query.orderBy, inequalities);
   const limit = query.limit?.value ?? Number.POSITIVE_INFINITY;
-  if (query.offset < 0 || limit < 0) throw invalidArgument('offset and limit must not be negative');
+  if (query.offset < 0 || limit < 0) throw invalidArgument(`offset is ${query.offset} and limit ${limit}; neither may be negative`);
   const within = withinCursors(orders, query);
   return {
     scope,

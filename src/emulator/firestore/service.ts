@@ -12,8 +12,11 @@ import { writeMethods } from './write-methods.ts';
 export type FirestoreEmulator = Inspection & {
   register(server: Server): void;
   close(): void;
-  /** As on a fresh start: no document and no transaction is left, what was kept of them is deleted, and open streams end. */
-  reset(): void;
+  /**
+   * As on a fresh start, of one database or of all: no document and no transaction is left, what was kept of them is deleted, and
+   * open streams end.
+   */
+  reset(database?: string): void;
   /** What is listened to: the documents or the collection of each target. */
   openListens(): readonly string[];
   /** Ends every open stream with UNAVAILABLE, as the service does now and then; clients open new ones and go on. */
@@ -41,10 +44,6 @@ export function createFirestoreEmulator({ lockTimeoutMs = 20_000, indexes, ...pa
   const policiesOfIndexes = (definitions?.fieldOverrides ?? [])
     .filter(({ ttl }) => ttl)
     .map(({ collectionGroup, fieldPath }) => ({ collectionGroup, field: fieldPath }));
-  const end = (finish: () => void) => () => {
-    listens.end();
-    finish();
-  };
   return {
     ...createInspection(databases),
     register: (server) =>
@@ -53,8 +52,14 @@ export function createFirestoreEmulator({ lockTimeoutMs = 20_000, indexes, ...pa
         ...writeMethods(databases, parts),
         Listen: listens.open,
       }),
-    close: end(databases.close),
-    reset: end(databases.reset),
+    close() {
+      listens.end();
+      databases.close();
+    },
+    reset(database) {
+      listens.end();
+      databases.reset(database);
+    },
     openListens: listens.targets,
     endStreams: listens.end,
     async sweep(policies = policiesOfIndexes) {

@@ -1,5 +1,5 @@
 import { invalidArgument } from '../grpc.ts';
-import type { FieldPath } from './paths.ts';
+import { checkBytes, type FieldPath } from './paths.ts';
 import { arrayOf, type Fields, mapOf, timestampValueOf, type Value, vectorItems } from './values.ts';
 
 export const documentLimitBytes = 1_048_576;
@@ -13,6 +13,7 @@ export function storableFields(fields: Fields, depth = 0): Fields {
   const stored: Record<string, Value> = {};
   for (const [name, value] of Object.entries(fields)) {
     if (name === '' || reservedPattern.test(name)) throw invalidArgument(`field name "${name}" is empty or reserved`);
+    checkBytes('a field name', name);
     stored[name] = storableValue(value, depth);
   }
   return stored;
@@ -30,9 +31,9 @@ export function storableValue(value: Value, depth = 0): Value {
       return nanos % 1_000 === 0 ? value : timestampValueOf({ seconds, nanos: nanos - (nanos % 1_000) });
     }
     case 'stringValue':
-      return checkBytes(value, Buffer.byteLength(value.stringValue));
+      return checkLength(value, Buffer.byteLength(value.stringValue));
     case 'bytesValue':
-      return checkBytes(value, value.bytesValue.length);
+      return checkLength(value, value.bytesValue.length);
     case 'nullValue':
     case 'booleanValue':
     case 'integerValue':
@@ -45,7 +46,7 @@ export function storableValue(value: Value, depth = 0): Value {
   }
 }
 
-function checkBytes(value: Value, bytes: number): Value {
+function checkLength(value: Value, bytes: number): Value {
   if (bytes > valueLimitBytes) throw invalidArgument(`a value of ${bytes} bytes is longer than ${valueLimitBytes} bytes`);
   return value;
 }

@@ -42,8 +42,9 @@ export function writeMethods(databases: Databases, parts: CallParts) {
 
     BatchWrite: unary('Firestore.BatchWrite', parts, async (request: { database: string; writes: Write[] }) => {
       const database = databases.named(request.database);
-      const names = new Set(request.writes.map(targetOf));
-      if (names.size < request.writes.length) throw invalidArgument('a document may be written only once in a BatchWrite');
+      const names = request.writes.map(targetOf);
+      const again = new Set(names).size < names.length && names.find((name, index) => names.indexOf(name) < index);
+      if (again) throw invalidArgument(`a document may be written only once in a BatchWrite: ${again}`);
       const answers = await Promise.all(request.writes.map((write) => writeAlone(database, write)));
       return { writeResults: answers.map(({ result }) => result), status: answers.map(({ code, message }) => ({ code, message })) };
     }),

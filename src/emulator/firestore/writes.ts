@@ -35,6 +35,7 @@ export type CommitPlan = {
   readonly results: readonly WriteResult[];
 };
 
+/** For one document and commit. */
 const transformLimit = 500;
 
 /**
@@ -50,12 +51,19 @@ export function planCommit(
 ): CommitPlan {
   const changes = new Map<string, Change>();
   const results: WriteResult[] = [];
+  const transformCounts = new Map<string, number>();
   let payloadBytes = 0;
   for (const write of writes) {
     const name = targetOf(write);
     checkDocument(database, name);
     payloadBytes += fieldsBytes(write.update?.fields ?? {});
-    if (payloadBytes > requestLimitBytes) throw invalidArgument(`the request is larger than ${requestLimitBytes} bytes`);
+    if (payloadBytes > requestLimitBytes)
+      throw invalidArgument(`the writes take ${payloadBytes} bytes or more; at most ${requestLimitBytes} are allowed`);
+    const transformCount = (transformCounts.get(name) ?? 0) + transformsOf(write).length;
+    if (transformCount > transformLimit) {
+      throw invalidArgument(`the writes of ${name} hold ${transformCount} field transforms; at most ${transformLimit} are allowed`);
+    }
+    transformCounts.set(name, transformCount);
     const earlier = changes.get(name);
     const current = earlier ? earlier.after : read(name);
     checkPrecondition(name, write.currentDocument, current);
@@ -80,6 +88,10 @@ export function targetOf(write: Write): string {
   }
 }
 
+function transformsOf({ operation, transform, updateTransforms }: Write): readonly FieldTransform[] {
+  return (operation === 'transform' ? transform?.fieldTransforms : undefined) ?? updateTransforms;
+}
+
 type Written = { readonly after: StoredDocument | undefined; readonly result: WriteResult };
 
 const deleted: Written = { after: undefined, result: { updateTime: null, transformResults: [] } };
@@ -87,8 +99,7 @@ const deleted: Written = { after: undefined, result: { updateTime: null, transfo
 function written(name: string, write: Write, current: StoredDocument | undefined, commitAtMicros: number): Written {
   const before = current?.fields ?? {};
   const updated = write.operation === 'transform' ? before : merged(before, storableFields(write.update?.fields ?? {}), write.updateMask);
-  const transforms = (write.operation === 'transform' ? write.transform?.fieldTransforms : undefined) ?? write.updateTransforms;
-  const { fields, transformResults } = withTransforms(updated, transforms, commitAtMicros);
+  const { fields, transformResults } = withTransforms(updated, transformsOf(write), commitAtMicros);
   if (current && isDeepStrictEqual(fields, current.fields)) {
     return { after: current, result: { updateTime: timestampOf(current.updatedAtMicros), transformResults } };
   }
@@ -111,7 +122,6 @@ function merged(before: Fields, update: Fields, mask: Mask | null): Fields {
 }
 
 function withTransforms(before: Fields, transforms: readonly FieldTransform[], commitAtMicros: number) {
-  if (transforms.length > transformLimit) throw invalidArgument(`a write holds more than ${transformLimit} field transforms`);
   let fields = before;
   const transformResults: Value[] = [];
   for (const transform of transforms) {

@@ -162,14 +162,19 @@ export function createBacklog({ time, faults, journal, nextAckId, settings, rete
       return true;
     },
     seek(isWanted, more) {
-      const held = new Map(items.all().map((item) => [item.message.messageId, item]));
-      const retained = new Set(settings().retainAckedMessages ? held.keys() : []);
+      const isRetained = retainsAcked();
+      const held = new Map(
+        items
+          .all()
+          .filter((item) => !item.acked || isRetained)
+          .map((item) => [item.message.messageId, item]),
+      );
       const messages = new Map([...more, ...[...held.values()].map(({ message }) => message)].map((one) => [one.messageId, one]));
       clear();
       for (const message of [...messages.values()].sort(byPublishing)) {
         const before = held.get(message.messageId);
         if (isWanted(message)) queue.push(items.add(message, { failures: before?.acked ? 0 : (before?.failures ?? 0) }));
-        else if (retained.has(message.messageId)) items.add(message, { acked: true });
+        else if (isRetained && before) items.add(message, { acked: true });
       }
       consumers.wake();
     },

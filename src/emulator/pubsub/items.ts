@@ -56,6 +56,8 @@ type Saved = { readonly message: PubsubMessage; readonly failures: number; reado
 export function createItems({ time, journal, name, retentionMs, retainsAcked, expire }: ItemsParts): Items {
   const kind = `pubsub/messages of ${name}`;
   const items = new Set<Item>();
+  /** Acked, and here for replays alone. */
+  const retained = new Set<Item>();
   let serials = 0;
   let size = 0;
   let cancelSweep: (() => void) | undefined;
@@ -86,18 +88,24 @@ export function createItems({ time, journal, name, retentionMs, retainsAcked, ex
   };
   const remove = (item: Item) => {
     if (!items.delete(item)) return;
+    retained.delete(item);
     if (!item.acked) size -= 1;
     item.gone = true;
     forget(item);
   };
   const release = (item: Item) => {
-    if (!retainsAcked()) remove(item);
+    if (retainsAcked()) retained.add(item);
+    else remove(item);
+  };
+  const dropUnretained = () => {
+    if (!retainsAcked()) for (const item of retained) remove(item);
   };
   const store = (serial: number, message: PubsubMessage, failures: number, acked: boolean) => {
     const bytes = sizeOf(message);
     const item: Item = { serial, message, bytes, failures, deliveries: 0, acked, gone: false, replayed: false, lease: undefined };
     items.add(item);
-    if (!acked) size += 1;
+    if (acked) retained.add(item);
+    else size += 1;
     cancelSweep ??= time.at(endOf(item), sweep);
     return item;
   };
@@ -106,6 +114,7 @@ export function createItems({ time, journal, name, retentionMs, retainsAcked, ex
     serials = Number(key);
     store(serials, message, failures, acked);
   }
+  dropUnretained();
   return {
     add(message, { failures = 0, acked = false } = {}) {
       const item = store(++serials, message, failures, acked);
@@ -134,7 +143,7 @@ export function createItems({ time, journal, name, retentionMs, retainsAcked, ex
     all: () => [...items],
     size: () => size,
     follow() {
-      if (!retainsAcked()) for (const item of items) if (item.acked) remove(item);
+      dropUnretained();
       cancelSweep?.();
       arm();
     },

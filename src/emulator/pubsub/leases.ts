@@ -24,7 +24,8 @@ export function createLeases(time: Time, expired: (lease: Lease) => void): Lease
   const runOut = (untilMs: number) => {
     const due = dues.get(untilMs);
     dues.delete(untilMs);
-    if (due) for (const lease of due.leases) expired(lease);
+    // One that runs out may take others of its key along.
+    if (due) for (const lease of due.leases) if (byAckId.get(lease.ackId) === lease) expired(lease);
   };
   const schedule = (lease: Lease) => {
     const { untilMs } = lease;

@@ -90,7 +90,11 @@ export function createQueue({ time, isOrdered, wake }: QueueParts): Queue {
     dropped(item) {
       const name = nameOf(item);
       const key = keys.get(name);
-      if (!key) return [];
+      if (!key) {
+        // Lets go of what is gone at the front, where messages without a consumer end by their age.
+        ready.peek();
+        return [];
+      }
       const over = key.dropped(item);
       note(name, key);
       return over;

@@ -126,6 +126,8 @@ function createStream(call: PullStream, first: StreamingPullRequest, parts: Open
       isOver = true;
       detach();
       calls.delete(openCall);
+      // It was in use until now.
+      source.touch();
     },
   };
 }

@@ -23,6 +23,8 @@ export type Source = {
   /** How many messages of one ordering key a stream or a pull may have at once. */
   readonly keyBatch: number;
   readonly calls: Set<OpenCall>;
+  /** Somebody uses it, so that it does not expire. */
+  touch(): void;
 };
 
 export type Subscription = Source & {
@@ -31,8 +33,6 @@ export type Subscription = Source & {
   change(settings: SubscriptionSettings): void;
   /** As `docs/facts.md` A.5 has it: of what is retained here and of `more`, what passes its filter and `isWanted` is to be delivered. */
   seek(isWanted: (message: PubsubMessage) => boolean, more: readonly PubsubMessage[]): void;
-  /** Somebody uses it, so that it does not expire. */
-  touch(): void;
   /** @throws FAILED_PRECONDITION where the subscription is detached */
   checkAttached(): void;
   /** @throws FAILED_PRECONDITION where messages are pushed or the subscription is detached */

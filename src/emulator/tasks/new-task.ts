@@ -59,7 +59,9 @@ function checkTarget({ appEngineHttpRequest, httpRequest }: TaskRequest, queue: 
       throw invalidArgument('HttpRequest.oidc_token.service_account_email is missing.');
     const { url } = httpRequest;
     if (!/^https?:\/\//i.test(url) || !URL.canParse(url) || url.length > urlLimit) {
-      throw invalidArgument(`HttpRequest.url must be an http or https URL of at most ${urlLimit} characters: ${quoted(url)}`);
+      throw invalidArgument(
+        `HttpRequest.url must be an http or https URL of at most ${urlLimit} characters; it has ${url.length}: ${quoted(url)}`,
+      );
     }
     return {
       httpRequest: checkPayload(httpRequest, url, httpLimits, /^(host|content-length|user-agent|x-(google|appengine|cloudtasks)-.*)$/),
@@ -74,7 +76,7 @@ function checkTarget({ appEngineHttpRequest, httpRequest }: TaskRequest, queue: 
     relativeUri.length > urlLimit
   ) {
     throw invalidArgument(
-      `AppEngineHttpRequest.relativeUri must begin with "/", hold no spaces and have at most ${urlLimit} characters: ${quoted(relativeUri)}`,
+      `AppEngineHttpRequest.relativeUri must begin with "/", hold no spaces and have at most ${urlLimit} characters; it has ${relativeUri.length}: ${quoted(relativeUri)}`,
     );
   }
   return {

@@ -31,11 +31,12 @@ export function createSender({ time, identity }: { time: Time; identity: Identit
   };
   const exchange = async ({ url, method, headers, body }: DispatchRequest, attempt: Attempt): Promise<Outcome> => {
     if (attempt.over) return attempt.over;
-    const { request, agent } = url.startsWith('https:') ? secure : plain;
-    const outgoing = request(url, { method, headers: { ...headers }, agent });
+    const address = new URL(url);
+    const { request, agent } = address.protocol === 'https:' ? secure : plain;
+    const outgoing = request(address, { method, headers: { ...headers }, agent });
     attempt.current = outgoing;
     outgoing.end(body);
-    return attempt.over ?? answerTo(outgoing);
+    return answerTo(outgoing);
   };
   const follow = async (request: DispatchRequest, attempt: Attempt): Promise<Outcome> => {
     const token = request.tokenFor && (await identity.token(request.tokenFor));

@@ -13,15 +13,16 @@ const lateMs = 50;
 
 const weakened: Readonly<Record<string, (journal: Journal) => Journal>> = {
   'writing before the answer'(journal) {
-    let timer: NodeJS.Timeout | undefined;
+    let isDue = false;
     const write = () => {
-      timer = undefined;
+      isDue = false;
       journal.saved();
     };
     return {
       ...journal,
       saved() {
-        timer ??= setTimeout(write, lateMs);
+        if (!isDue) setTimeout(write, lateMs);
+        isDue = true;
         return undefined;
       },
     };
