@@ -93,15 +93,23 @@ export async function afterCall(site: CallSite, { faults, journal }: CallParts):
   if (faults.roll('answer-lost', site)) throw new RpcError(status.UNAVAILABLE, `fault: the answer of ${site.rpc} was lost`);
 }
 
-/** A longer text would not fit into the trailer, and the client would see INTERNAL. */
-const longestDetails = 1_000;
-
 /** What goes on the wire for whatever a handler threw. */
 export function wireError(rpc: string, error: unknown): Partial<grpc.StatusObject> {
-  if (error instanceof RpcError)
-    return { code: error.code, details: error.message.slice(0, longestDetails), ...(error.metadata && { metadata: error.metadata }) };
+  if (error instanceof RpcError) {
+    return { code: error.code, details: shortened(error.message), ...(error.metadata && { metadata: error.metadata }) };
+  }
   console.error(`emulator defect in ${rpc}:`, error);
-  return { code: status.INTERNAL, details: `emulator defect in ${rpc}: ${error instanceof Error ? error.message : String(error)}` };
+  const what = error instanceof Error ? error.message : String(error);
+  return { code: status.INTERNAL, details: shortened(`emulator defect in ${rpc}: ${what}`) };
+}
+
+const longestDetails = 800;
+
+/** A message may quote what the request held; a trailer above some KiB ends the connection, and half a character the process. */
+function shortened(text: string): string {
+  if (text.length <= longestDetails) return text.toWellFormed();
+  const half = longestDetails / 2;
+  return `${text.slice(0, half)}[… ${text.length} characters …]${text.slice(-half)}`.toWellFormed();
 }
 
 /** Registers a service; a method of the proto without a handler answers UNIMPLEMENTED and names itself. */
