@@ -1,5 +1,5 @@
 import { createServer, type Server } from 'node:http';
-import { afterAll, beforeAll, beforeEach, describe, expect } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { type ManualTime, manualTime } from '../../src/emulator/time.ts';
 import { statement } from '../support/targets.ts';
 import { type RawPubsub, rawPubsub } from './pubsub-raw.ts';
@@ -120,5 +120,20 @@ describe('Pub/Sub push', () => {
     await raw.publish(topic, ['b1'], 'b');
     await expect.poll(() => pushes.length).toBe(2);
     expect(pushes.map(({ message }) => Buffer.from(String(message.data), 'base64').toString()).sort()).toEqual(['a1', 'b1']);
+  });
+
+  test('an endpoint that refuses everything gets ten in a row, then one after each pause', async () => {
+    answer = () => 500;
+    const { topic } = await pushed();
+    await raw.publish(topic, ['a']);
+    await expect.poll(() => pushes.length).toBe(10);
+    await time.advance(99);
+    expect(pushes).toHaveLength(10);
+    await time.advance(1);
+    await expect.poll(() => pushes.length).toBe(11);
+    await time.advance(199);
+    expect(pushes).toHaveLength(11);
+    await time.advance(1);
+    await expect.poll(() => pushes.length).toBe(12);
   });
 });

@@ -3,6 +3,7 @@ import type { Identity } from '../oidc.ts';
 import type { Time } from '../time.ts';
 import type { Backlog } from './backlog.ts';
 import type { Consumer, Delivery } from './delivery.ts';
+import { pushPace } from './push-pace.ts';
 import { postPush } from './push-request.ts';
 import type { SubscriptionSettings } from './settings.ts';
 
@@ -25,12 +26,17 @@ export type PushParts = {
 export function startPush(backlog: Backlog, { time, faults, identity, settings, acked }: PushParts): () => void {
   let size: number = window.start;
   let underWay = 0;
+  const pace = pushPace(time, backlog.wake);
   const stopped = new AbortController();
   const post = async (delivery: Delivery) => {
     const status = await postPush(delivery, settings(), { time, identity, stopped: stopped.signal });
     if (stopped.signal.aborted) return;
     const isLost = faults.roll('lost-push-answer', { resource: settings().name }) !== undefined;
-    if (ackStatus.has(status) && !isLost) {
+    const isAck = ackStatus.has(status) && !isLost;
+    if (isAck) pace.acked();
+    // A retry policy spaces them by itself.
+    else if (!settings().retryPolicy) pace.nacked();
+    if (isAck) {
       size = Math.min(size + 1, window.most);
       backlog.acknowledge(delivery.ackId);
       acked();
@@ -41,7 +47,7 @@ export function startPush(backlog: Backlog, { time, faults, identity, settings, 
   };
   const consumer: Consumer = {
     keyBatch: 1,
-    room: () => ({ messages: size - underWay, bytes: Number.POSITIVE_INFINITY, isIdle: underWay === 0 }),
+    room: () => ({ messages: pace.isPaused() ? 0 : size - underWay, bytes: Number.POSITIVE_INFINITY, isIdle: underWay === 0 }),
     leaseMs: () => settings().ackDeadlineSeconds * 1_000,
     deliver(deliveries) {
       underWay += deliveries.length;
@@ -54,6 +60,7 @@ export function startPush(backlog: Backlog, { time, faults, identity, settings, 
   const detach = backlog.attach(consumer);
   return () => {
     detach();
+    pace.stop();
     stopped.abort();
   };
 }
