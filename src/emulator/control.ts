@@ -9,8 +9,8 @@ type Asked = { readonly emulator: Emulator; readonly body: () => Promise<unknown
 const routes: Record<string, (asked: Asked) => Answer | Promise<Answer>> = {
   'GET /': () => ok('Ok\n'),
   'POST /shutdown': ({ emulator }) => ({ ...ok('Shutting down\n'), after: emulator.close }),
-  'POST /reset': ({ emulator }) => {
-    emulator.reset();
+  'POST /reset': async ({ emulator }) => {
+    await emulator.reset();
     return ok({ reset: true });
   },
   'GET /faults': ({ emulator: { faults } }) => ok({ seed: faults.seed, counts: faults.counts() }),

@@ -51,7 +51,7 @@ export type Emulator<T extends Time = Time> = {
   /** Signs the OIDC tokens of pushes and tasks. */
   readonly identity: Identity;
   /** Everything as it was at the start: no topic, document, queue or tombstone, and the faults of the beginning. */
-  reset(): void;
+  reset(): Promise<void>;
   /** Resolves once it has closed, by `close()` or by `POST /shutdown`. */
   readonly closed: Promise<void>;
   close(): Promise<void>;
@@ -104,9 +104,10 @@ export async function startEmulator<T extends Time = Time>(options: EmulatorOpti
       time,
       faults,
       identity,
-      reset() {
+      async reset() {
         for (const { reset } of Object.values(services)) reset();
         faults.reset();
+        await journal.saved();
       },
       closed,
       close() {

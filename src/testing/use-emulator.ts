@@ -30,7 +30,7 @@ export function useEmulator<T extends Time = Time>(hooks: TestHooks, options: Em
   });
   hooks.afterEach(async () => {
     const left = await leftBehind(emulator());
-    emulator().reset();
+    await emulator().reset();
     if (left.length > 0) throw new Error(`the test left behind: ${left.join(', ')}`);
   });
   hooks.afterAll(async () => {

@@ -106,32 +106,17 @@ describe.concurrent('Firestore faults: embedded', () => {
       expect((await db.collection('c').get()).size).toBe(1);
     }),
   );
-
-  test(
-    'a query whose stream is closed midway is continued by the client without a gap or a repeat',
-    withFirestore(target, async (db, projectId) => {
-      const batch = db.batch();
-      for (let n = 0; n < 20; n++) batch.set(db.doc(`c/${n}`), { n });
-      await batch.commit();
-      const remove = faults.add({ kind: 'close-stream', rpc: 'Firestore.RunQuery', resource: projectId, probability: 0.1, times: 3 });
-      const numbers: number[] = [];
-      for await (const row of db.collection('c').orderBy('n').stream()) {
-        numbers.push((row as unknown as QueryDocumentSnapshot).get('n'));
-      }
-      remove();
-      expect(numbers).toEqual(Array.from({ length: 20 }, (_, n) => n));
-    }),
-  );
 });
 
-describe('Firestore slow calls: embedded', async () => {
-  const slow = await embeddedFirestore(manualTime());
-  afterAll(() => slow.stop());
+/** With dice and a clock that nobody else moves. */
+describe('Firestore faults of one: embedded', async () => {
+  const own = await embeddedFirestore(manualTime());
+  afterAll(() => own.stop());
 
   test(
     'a slow call is applied after its delay, and the reads beside it are not held up',
-    withFirestore(slow.target, async (db, resource) => {
-      slow.faults.add({ kind: 'slow-call', rpc: 'Firestore.Commit', resource, times: 1, delayMs: 5_000 });
+    withFirestore(own.target, async (db, resource) => {
+      own.faults.add({ kind: 'slow-call', rpc: 'Firestore.Commit', resource, times: 1, delayMs: 5_000 });
       let written = false;
       const write = db
         .doc('c/a')
@@ -139,13 +124,39 @@ describe('Firestore slow calls: embedded', async () => {
         .then(() => {
           written = true;
         });
-      await expect.poll(() => slow.faults.counts()['slow-call']).toBe(1);
-      await slow.time.advance(4_999);
+      await expect.poll(() => own.faults.counts()['slow-call']).toBe(1);
+      await own.time.advance(4_999);
       expect((await db.doc('c/a').get()).exists).toBe(false);
       expect(written).toBe(false);
-      await slow.time.advance(1);
+      await own.time.advance(1);
       await write;
       expect((await db.doc('c/a').get()).exists).toBe(true);
+    }),
+  );
+
+  test(
+    'a query whose stream is closed midway is continued by the client without a gap or a repeat',
+    withFirestore({ ...own.target, projectId: 'ptk-midway' }, async (db, projectId) => {
+      const batch = db.batch();
+      for (let n = 0; n < 20; n++) batch.set(db.doc(`c/${n}`), { n });
+      await batch.commit();
+      const remove = own.faults.add({ kind: 'close-stream', rpc: 'Firestore.RunQuery', resource: projectId, probability: 0.2, times: 5 });
+      const numbers: number[] = [];
+      for await (const row of db.collection('c').orderBy('n').stream()) {
+        numbers.push((row as unknown as QueryDocumentSnapshot).get('n'));
+      }
+      remove();
+      expect(own.faults.counts()['close-stream']).toBeGreaterThan(0);
+      expect(numbers).toEqual(Array.from({ length: 20 }, (_, n) => n));
+    }),
+  );
+
+  test(
+    'a stream that is closed ends with UNAVAILABLE',
+    withRawFirestore(own.target, async (raw, database) => {
+      own.faults.add({ kind: 'close-stream', resource: database, times: 1 });
+      const query = { parent: `${database}/documents`, structuredQuery: { from: [{ collectionId: 'c' }] } };
+      expect([await codeOf(raw('RunQuery', query)), await codeOf(raw('RunQuery', query))]).toEqual(['UNAVAILABLE', 'OK']);
     }),
   );
 });

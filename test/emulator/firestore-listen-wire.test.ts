@@ -27,6 +27,7 @@ function openListen() {
     send: (request: object) => stream.write({ database, ...request }),
     add: (addTarget: object) => stream.write({ database, addTarget: { targetId: 2, ...addTarget } }),
     end: () => stream.end(),
+    cancel: () => stream.cancel(),
     /** The next answers as short texts, each kind with the targets and the document it is about. */
     async next(count: number): Promise<string[]> {
       const texts: string[] = [];
@@ -153,7 +154,10 @@ describe('Firestore.Listen on the wire: embedded', () => {
     { target: { query: { parent } }, says: 'a target needs documents or a structured query' },
     { target: { query: { ...inC, parent: 'projects/other/databases/d/documents' } }, says: 'is not below' },
     { target: { documents: { documents: ['c/a'] } }, says: 'document name "c/a" is not below' },
-    { target: { query: { parent, structuredQuery: { ...inC.structuredQuery, limit: { value: -1 } } } }, says: 'must not be negative' },
+    {
+      target: { query: { parent, structuredQuery: { ...inC.structuredQuery, limit: { value: -1 } } } },
+      says: 'limit -1; neither may be negative',
+    },
   ])('a target that is wrong is removed with the reason and the stream goes on: $says', async ({ target, says }) => {
     const listen = openListen();
     listen.add(target);
@@ -200,5 +204,14 @@ describe('Firestore.Listen on the wire: embedded', () => {
     await listen.next(3);
     emulator.endStreams();
     await expect(listen.next(1)).rejects.toMatchObject({ code: grpc.status.UNAVAILABLE });
+  });
+
+  test('a client that breaks off leaves nothing behind', async () => {
+    const listen = openListen();
+    listen.add({ query: inC });
+    await listen.next(3);
+    listen.cancel();
+    await expect(listen.next(1)).rejects.toMatchObject({ code: grpc.status.CANCELLED });
+    await expect.poll(() => emulator.openListens()).toEqual([]);
   });
 });

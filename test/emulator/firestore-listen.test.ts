@@ -116,6 +116,7 @@ describe('Firestore listeners: embedded only', () => {
       await of.doc('new').set({ n: 3 });
       await db.batch().delete(of.doc('a')).update(of.doc('b'), { n: 9 }).commit();
       const seen = await snapshots.until(({ docs }) => docs.some((doc) => doc.get('n') === 9));
+      expect(emulator.faults.counts()['close-stream']).toBe(1);
       expect(seen.flatMap(changesOf).sort()).toEqual(['added new 3', 'modified b 9', 'removed a 1']);
       remove();
     }),

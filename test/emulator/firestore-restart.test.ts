@@ -64,6 +64,7 @@ describe('Firestore after kill -9', () => {
         const gone = db.batch().set(db.doc('c/gone'), {}).set(db.doc('c/kept/below/b'), { n: 1 });
         await gone.commit();
         await db.doc('c/gone').delete();
+        await db.doc('c/kept/below/b').update({ n: 2 });
         await on(killed(folder), async (second) => {
           await withFirestore({ ...second.target, projectId }, async (again) => {
             const a = await again.doc('c/a').get();
@@ -71,7 +72,8 @@ describe('Firestore after kill -9', () => {
             expect(a.updateTime).toEqual(writeTime);
             expect(a.createTime).toEqual(writeTime);
             expect((await again.doc('c/gone').get()).exists).toBe(false);
-            expect((await again.collectionGroup('below').get()).docs.map(({ ref }) => ref.path)).toEqual(['c/kept/below/b']);
+            const below = (await again.collectionGroup('below').get()).docs;
+            expect(below.map((doc) => [doc.ref.path, doc.data()])).toEqual([['c/kept/below/b', { n: 2 }]]);
           })();
         });
       })();

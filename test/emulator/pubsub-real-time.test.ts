@@ -103,7 +103,7 @@ for (const target of pubsubTargets(embedded)) {
         const raw = rawPubsub(target, pubsub.projectId);
         await raw.call('ModifyAckDeadline', { subscription: subscription.name, ackIds: [received[0]?.ackId], ackDeadlineSeconds: 0 });
         raw.close();
-        await expect.poll(() => received.length).toBe(2);
+        await expect.poll(() => received.length, { timeout: 10_000 }).toBe(2);
         const refused = await received[0]?.ackWithResponse().catch((error: unknown) => error);
         expect(refused instanceof AckError ? refused.errorCode : refused).toBe('INVALID');
       }),
