@@ -14,15 +14,26 @@ const project = (name: string, extra: Record<string, unknown> = {}) => ({
   },
 });
 
+const redis = 'test/support/redis-server.ts';
+const google = 'test/support/google-emulators.ts';
+
+/** With `EMULATORS=official` the tests that can be put to Google's emulators, which are slow where transactions contend. */
+const officialProjects = [
+  project('contract', { globalSetup: [redis, google], testTimeout: 90_000 }),
+  project('emulator', { globalSetup: [google] }),
+];
+
+const projects = [
+  project('unit'),
+  project('rules'),
+  project('contract', { globalSetup: [redis] }),
+  project('emulator', { globalSetup: [google] }),
+  project('e2e', { testTimeout: 90_000, fileParallelism: false, globalSetup: ['test/support/build.ts'] }),
+];
+
 export default defineConfig({
   test: {
     reporters: ['default', './test/support/totals-reporter.ts'],
-    projects: [
-      project('unit'),
-      project('rules'),
-      project('contract', { globalSetup: ['test/support/redis-server.ts'] }),
-      project('emulator', { globalSetup: ['test/support/google-emulators.ts'] }),
-      project('e2e', { testTimeout: 90_000, fileParallelism: false, globalSetup: ['test/support/build.ts'] }),
-    ],
+    projects: process.env.EMULATORS === 'official' ? officialProjects : projects,
   },
 });

@@ -1,6 +1,5 @@
 import { createClient } from 'redis';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
-import { type Emulator, startEmulator } from '../../src/emulator/server.ts';
 import { firestoreRecordStore } from '../../src/shared/adapters/firestore.ts';
 import { memoryRecordStore } from '../../src/shared/adapters/memory.ts';
 import { redisRecordStore } from '../../src/shared/adapters/redis.ts';
@@ -10,28 +9,23 @@ import { createDedup } from '../../src/shared/dedup/dedup.ts';
 import type { RecordStore } from '../../src/shared/ports.ts';
 import { ack } from '../../src/shared/verdict.ts';
 import { silentLog, testMessage } from '../../src/testing/doubles.ts';
+import { firestoreDatabases } from '../support/databases.ts';
 import { gate } from '../support/manual-system.ts';
-import { firestoreClient } from '../support/targets.ts';
 
-let emulator: Emulator;
+const databases = await firestoreDatabases();
 let redis: Awaited<ReturnType<typeof connectRedis>>;
-let db: ReturnType<typeof firestoreClient>;
 const connectRedis = () => createClient({ url: inject('redisUrl') }).connect();
 const stores: Partial<Record<'memory' | 'redis' | 'firestore', RecordStore<DedupRecord>>> = {};
 
 beforeAll(async () => {
-  emulator = await startEmulator();
-  db = firestoreClient(emulator.firestore.address, 'ptk-dedup-stores');
   redis = await connectRedis();
   stores.memory = memoryRecordStore(system.clock);
   stores.redis = redisRecordStore(redis, 'ptk:dedup-stores:');
-  stores.firestore = firestoreRecordStore(db, system.clock, 'ptk-dedup');
+  stores.firestore = firestoreRecordStore(databases.open().client(), system.clock, 'ptk-dedup');
 });
 
 afterAll(async () => {
   await redis.close();
-  await db.terminate();
-  await emulator.close();
 });
 
 /** Each worker has its own memory of what is running, as a process has. */
@@ -102,7 +96,7 @@ describe('dedup on firestore, when the service applies a commit and its answer i
     ['the claim', 1],
     ['claim and end', 2],
   ])('%s: the client reports its own write as a conflict, and the message still runs once', async (_, times) => {
-    emulator.faults.add({ kind: 'answer-lost', rpc: 'Firestore.Commit', times });
+    databases.emulator.faults.add({ kind: 'answer-lost', rpc: 'Firestore.Commit', times });
     const message = keyed('lost');
     let runs = 0;
     const handle = async () => {
@@ -111,6 +105,6 @@ describe('dedup on firestore, when the service applies a commit and its answer i
     expect(await worker(stores.firestore)(handle)(message, context())).toEqual(ack('processed'));
     expect(await worker(stores.firestore)(handle)(message, context())).toEqual(ack('duplicate'));
     expect(runs).toBe(1);
-    expect(emulator.faults.counts()['answer-lost']).toBeGreaterThanOrEqual(times);
+    expect(databases.emulator.faults.counts()['answer-lost']).toBeGreaterThanOrEqual(times);
   });
 });

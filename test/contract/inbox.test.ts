@@ -11,7 +11,7 @@ import { silentLog, testMessage } from '../../src/testing/doubles.ts';
 import { firestoreDatabases } from '../support/databases.ts';
 import { manualSystem } from '../support/manual-system.ts';
 
-const { emulator, open } = await firestoreDatabases();
+const databases = await firestoreDatabases();
 const manual = manualSystem();
 const timed = await firestoreDatabases(manual.time);
 
@@ -19,7 +19,7 @@ const context = () => ({ signal: new AbortController().signal });
 const message = testMessage({ attributes: { 'ptk-key': 'k' }, data: 'payment' });
 
 function setUp() {
-  const database = open();
+  const database = databases.open();
   const db = database.client();
   const warnings: string[] = [];
   const log: Log = { ...silentLog, warn: (fields) => warnings.push(JSON.stringify(fields)) };
@@ -45,7 +45,7 @@ function setUp() {
     balance: async () => (await account.get()).get('balance'),
     marker: async () => (await db.doc(`ptk-dedup/c~${hash('k')}`).get()).data(),
     failCommits: (kind: 'answer-lost' | 'fail-before' | 'abort-transaction', times: number) =>
-      emulator.faults.add({ kind, rpc: 'Firestore.Commit', resource: database.projectId, times }),
+      databases.emulator.faults.add({ kind, rpc: 'Firestore.Commit', resource: database.projectId, times }),
   };
 }
 

@@ -67,6 +67,7 @@ fuzzService({
   alsoAllowed: ['ABORTED'],
 });
 
-describe.each(firestoreTargets(embedded))('Firestore, empty requests: $name', (target) =>
-  takesEmptyRequests(target, methods, { differs: 'answers UNKNOWN to ExecutePipeline' }),
-);
+// One for all: a suite of Google's emulator would hold no test but in the conformance run.
+describe('Firestore, empty requests', () => {
+  for (const target of firestoreTargets(embedded)) takesEmptyRequests(target, methods, { differs: 'answers UNKNOWN to ExecutePipeline' });
+});

@@ -2,6 +2,7 @@ import type { Firestore } from '@google-cloud/firestore';
 import { afterAll } from 'vitest';
 import { type Emulator, startEmulator } from '../../src/emulator/server.ts';
 import { realTime, type Time } from '../../src/emulator/time.ts';
+import { isOfficial, notRun, officialFirestore } from './official.ts';
 import { firestoreClient } from './targets.ts';
 
 export type Databases<T extends Time> = {
@@ -10,9 +11,11 @@ export type Databases<T extends Time> = {
   open(): { readonly projectId: string; client(): Firestore };
 };
 
-/** One embedded emulator for a test file, closed with all its clients at the end. */
+/** One embedded emulator for a test file, or Google's in that mode; all clients are closed at the end. */
 export async function firestoreDatabases<T extends Time = Time>(time: T = realTime() as Time as T): Promise<Databases<T>> {
   const emulator = await startEmulator({ time });
+  const isManual = 'advance' in time;
+  const address = isOfficial ? officialFirestore() : emulator.firestore.address;
   const clients: Firestore[] = [];
   let projects = 0;
   afterAll(async () => {
@@ -20,13 +23,17 @@ export async function firestoreDatabases<T extends Time = Time>(time: T = realTi
     await emulator.close();
   });
   return {
-    emulator,
+    get emulator() {
+      return isOfficial ? notRun('faults') : emulator;
+    },
     open() {
-      const projectId = `ptk-database-${++projects}`;
+      if (isOfficial && isManual) notRun('manual time');
+      // Google's emulator keeps what the test before has left.
+      const projectId = `ptk-database-${process.pid}-${Date.now()}-${++projects}`;
       return {
         projectId,
         client() {
-          const client = firestoreClient(emulator.firestore.address, projectId);
+          const client = firestoreClient(address, projectId);
           clients.push(client);
           return client;
         },

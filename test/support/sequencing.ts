@@ -25,8 +25,8 @@ export const draft = (key: string, more: Partial<SequencedDraft> = {}): Sequence
 export const upTo = (last: number): number[] => Array.from({ length: last }, (_, index) => index + 1);
 
 /** An empty database and a recording topic, shared by any number of publishers and relays. */
-export function sequencing({ emulator, open }: Databases<Time>, system: System) {
-  const { projectId, client } = open();
+export function sequencing(databases: Databases<Time>, system: System) {
+  const { projectId, client } = databases.open();
   const db = client();
   const publisher = recordingPublisher();
   const streams = (over: Firestore = db) => firestoreStreamStore(over, system.clock);
@@ -42,6 +42,7 @@ export function sequencing({ emulator, open }: Databases<Time>, system: System) 
     entry: async (key: string, stream = 's') => (await db.doc(`ptk-outbox/${hash(stream)}~${hash(key)}`).get()).data(),
     counter: async () => (await db.doc('ptk-streams/s').get()).data(),
     entries: async () => (await db.collection('ptk-outbox').get()).docs.map((document) => document.data()),
-    failCommits: (kind: FaultKind, times: number) => emulator.faults.add({ kind, rpc: 'Firestore.Commit', resource: projectId, times }),
+    failCommits: (kind: FaultKind, times: number) =>
+      databases.emulator.faults.add({ kind, rpc: 'Firestore.Commit', resource: projectId, times }),
   };
 }

@@ -1,4 +1,22 @@
-import type { Reporter, TestModule } from 'vitest/node';
+import type { Reporter, TestCase, TestModule } from 'vitest/node';
+
+/**
+ * What `EMULATORS=official` put to Google's emulators: in the project `emulator` the tests of statements, in the others all. A statement
+ * that was put to both counts once.
+ */
+function officialTotals(tests: readonly TestCase[]): string {
+  const keyOf = ({ module, name }: TestCase) => `${module.moduleId} ${name}`;
+  const targetOf = (test: TestCase) => test.meta().target ?? (test.project.name === 'emulator' ? 'embedded' : 'google');
+  const asked = new Set(tests.filter((test) => targetOf(test) === 'google').map(keyOf));
+  const own = tests.filter((test) => targetOf(test) === 'google' || (test.meta().target && !asked.has(keyOf(test))));
+  const notRun = own.flatMap((test) => {
+    const result = test.result();
+    return result.state === 'skipped' ? [result.note ?? 'of another kind'] : [];
+  });
+  const reasons = [...new Set(notRun)].map((reason) => `${notRun.filter((other) => other === reason).length} ${reason}`);
+  const count = (state: string) => own.filter((test) => test.result().state === state).length;
+  return `On Google's emulators: ${count('passed')} passed, ${count('failed')} failed, ${notRun.length} not run (${reasons.join(', ')})`;
+}
 
 /** The last line of a run: `N passed, N failed, N skipped`, counted from the results themselves. */
 export default class TotalsReporter implements Reporter {
@@ -14,6 +32,7 @@ export default class TotalsReporter implements Reporter {
         else totals.skipped += 1;
       }
     }
+    if (process.env.EMULATORS === 'official') console.log(officialTotals(modules.flatMap((module) => [...module.children.allTests()])));
     console.log(`${totals.passed} passed, ${totals.failed} failed, ${totals.skipped} skipped`);
   }
 }

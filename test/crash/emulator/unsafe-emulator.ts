@@ -13,19 +13,12 @@ const lateMs = 50;
 
 const weakened: Readonly<Record<string, (journal: Journal) => Journal>> = {
   'writing before the answer'(journal) {
-    let isDue = false;
-    const write = () => {
-      isDue = false;
-      journal.saved();
-    };
-    return {
-      ...journal,
-      saved() {
-        if (!isDue) setTimeout(write, lateMs);
-        isDue = true;
-        return undefined;
-      },
-    };
+    const late =
+      <Args extends unknown[]>(note: (...args: Args) => void) =>
+      (...args: Args) => {
+        setTimeout(() => note(...args), lateMs);
+      };
+    return { ...journal, put: late(journal.put), delete: late(journal.delete), saved: () => undefined };
   },
   'writing deletions': (journal) => ({ ...journal, delete: () => {} }),
 };
