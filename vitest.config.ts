@@ -17,10 +17,21 @@ const project = (name: string, extra: Record<string, unknown> = {}) => ({
 const redis = 'test/support/redis-server.ts';
 const google = 'test/support/google-emulators.ts';
 
-/** With `EMULATORS=official` the tests that can be put to Google's emulators, which are slow where transactions contend. */
+const build = 'test/support/build.ts';
+const processes = { testTimeout: 90_000, fileParallelism: false };
+
+/**
+ * With `EMULATORS=official` the tests that can be put to Google's emulators, which are slow where transactions contend. The other files
+ * of `test/e2e` are about our own command.
+ */
 const officialProjects = [
   project('contract', { globalSetup: [redis, google], testTimeout: 90_000 }),
   project('emulator', { globalSetup: [google] }),
+  project('e2e', {
+    ...processes,
+    globalSetup: [build, google],
+    include: ['bad-input', 'crash', 'delay', 'examples', 'functions', 'sigterm'].map((file) => `test/e2e/${file}.test.ts`),
+  }),
 ];
 
 const projects = [
@@ -28,7 +39,7 @@ const projects = [
   project('rules'),
   project('contract', { globalSetup: [redis] }),
   project('emulator', { globalSetup: [google] }),
-  project('e2e', { testTimeout: 90_000, fileParallelism: false, globalSetup: ['test/support/build.ts'] }),
+  project('e2e', { ...processes, globalSetup: [build] }),
 ];
 
 export default defineConfig({

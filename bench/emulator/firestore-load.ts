@@ -1,6 +1,7 @@
 import { Firestore } from '@google-cloud/firestore';
 import { ratePerSecond } from '../measure/rounds.ts';
-import { encodedFields, encoderOf, fieldBytes, numbered, rawClient } from './raw-client.ts';
+import { leanClient } from './lean-client.ts';
+import { encodedFields, encoderOf, fieldBytes, numbered } from './raw-client.ts';
 
 export type FirestoreLoad = {
   /** Documents created a second, each by a Commit of its own. */
@@ -18,7 +19,7 @@ const fields = { name: { stringValue: 'x'.repeat(60) }, count: { integerValue: 1
 
 /** Commit and BatchGetDocuments as the Node client sends them, over one connection. */
 export function openFirestoreLoad(address: string): FirestoreLoad {
-  const client = rawClient(address);
+  const client = leanClient(address);
   const encode = encoderOf('@google-cloud/firestore', 'v1.json');
   const name = (collection: string) => `${database}/documents/${collection}/${placeholder}`;
   const commit = (writes: object[]) => encode('google.firestore.v1.CommitRequest', { database, writes });

@@ -62,9 +62,12 @@ export function unary<Request, Response>(
   return (call, answer) => {
     const respond = async (): Promise<Response> => {
       const site = { rpc, resource: resourceOf(call.request) };
-      await beforeCall(site, parts);
-      const response = await handle(call.request, call);
-      await afterCall(site, parts);
+      const before = beforeCall(site, parts);
+      if (before) await before;
+      const handled = handle(call.request, call);
+      const response = handled instanceof Promise ? await handled : handled;
+      const after = afterCall(site, parts);
+      if (after) await after;
       return response;
     };
     respond().then(
@@ -76,21 +79,34 @@ export function unary<Request, Response>(
 
 type CallSite = { readonly rpc: string; readonly resource: string };
 
-/** @throws RpcError where the call is to fail before it is applied */
-export async function beforeCall(site: CallSite, { faults, time }: CallParts): Promise<void> {
+/**
+ * Nothing to wait for in most calls, and then no turn is lost.
+ *
+ * @throws RpcError where the call is to fail before it is applied
+ */
+export function beforeCall(site: CallSite, { faults, time }: CallParts): Promise<void> | undefined {
+  const fail = () => {
+    if (faults.roll('fail-before', site)) throw new RpcError(status.UNAVAILABLE, `fault: ${site.rpc} was not applied`);
+  };
   const slow = faults.roll('slow-call', site);
-  if (slow) await new Promise<void>((resolve) => time.after(slow.delayMs, resolve));
-  if (faults.roll('fail-before', site)) throw new RpcError(status.UNAVAILABLE, `fault: ${site.rpc} was not applied`);
+  if (slow) return new Promise<void>((resolve) => time.after(slow.delayMs, resolve)).then(fail);
+  fail();
+  return undefined;
 }
 
 /** @throws RpcError where its answer is to be lost, or what it changed cannot be kept */
-export async function afterCall(site: CallSite, { faults, journal }: CallParts): Promise<void> {
-  try {
-    await journal.saved();
-  } catch (error) {
-    throw new RpcError(status.UNAVAILABLE, `the data folder cannot be written: ${error instanceof Error ? error.message : String(error)}`);
-  }
-  if (faults.roll('answer-lost', site)) throw new RpcError(status.UNAVAILABLE, `fault: the answer of ${site.rpc} was lost`);
+export function afterCall(site: CallSite, { faults, journal }: CallParts): Promise<void> | undefined {
+  const lose = () => {
+    if (faults.roll('answer-lost', site)) throw new RpcError(status.UNAVAILABLE, `fault: the answer of ${site.rpc} was lost`);
+  };
+  const saved = journal.saved();
+  if (saved) return saved.then(lose, notKept);
+  lose();
+  return undefined;
+}
+
+function notKept(error: unknown): never {
+  throw new RpcError(status.UNAVAILABLE, `the data folder cannot be written: ${error instanceof Error ? error.message : String(error)}`);
 }
 
 /** What goes on the wire for whatever a handler threw. */
@@ -195,13 +211,16 @@ const malformed = (reason: string): object =>
     },
   );
 
-/** Whether a plain object must be converted before it is encoded: names of enums must, and with them half of the time goes. */
+/**
+ * Whether a plain object must be converted before it is encoded: names of enums must, and half of the time goes with it. The one name of
+ * an enum that has no other, as NULL_VALUE, is encoded as the 0 that it stands for.
+ */
 function holdsEnum(type: protobuf.Type, seen = new Set<protobuf.Type>()): boolean {
   if (seen.has(type)) return false;
   seen.add(type);
   return type.fieldsArray.some((field) => {
     const { resolvedType } = field.resolve();
-    if (resolvedType instanceof protobuf.Enum) return true;
+    if (resolvedType instanceof protobuf.Enum) return Object.values(resolvedType.values).some((value) => value !== 0);
     return resolvedType !== null && holdsEnum(resolvedType, seen);
   });
 }

@@ -16,7 +16,12 @@ const preface = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
  * @throws Error that names a port in use
  */
 export async function listen(register: (server: grpc.Server) => void, port: number, onRequest?: RequestListener): Promise<ListeningServer> {
-  const server = new grpc.Server({ 'grpc.max_receive_message_length': receiveLimitBytes, 'grpc.max_send_message_length': -1 });
+  const server = new grpc.Server({
+    'grpc.max_receive_message_length': receiveLimitBytes,
+    'grpc.max_send_message_length': -1,
+    // Statistics of every call and connection that nobody reads.
+    'grpc.enable_channelz': 0,
+  });
   register(server);
   const calls = server.createConnectionInjector(grpc.ServerCredentials.createInsecure());
   const plain = http.createServer(onRequest ?? ((_, response) => void response.writeHead(404).end()));

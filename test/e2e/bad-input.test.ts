@@ -1,11 +1,11 @@
 import { PubSub } from '@google-cloud/pubsub';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type Emulator, startEmulator } from '../../src/emulator/server.ts';
+import { type Backend, startBackend } from '../support/backend.ts';
 import { type Deployed, post, pushBody, startFunction } from '../support/deployables.ts';
 import { type Inbox, listenTo } from '../support/received.ts';
 
 const projectId = 'ptk-bad';
-let emulator: Emulator;
+let emulator: Backend;
 let pubsub: PubSub;
 let dead: Inbox;
 let forwarded: Inbox;
@@ -13,7 +13,7 @@ const functions: Partial<Record<'delay' | 'fifo' | 'strict', Deployed>> = {};
 const urlOf = (name: keyof typeof functions) => functions[name]?.url ?? '';
 
 beforeAll(async () => {
-  emulator = await startEmulator();
+  emulator = await startBackend();
   pubsub = new PubSub({ projectId, apiEndpoint: emulator.pubsub.address });
   for (const topic of ['dead', 'final', 'out']) await pubsub.createTopic(topic);
   [dead, forwarded] = await Promise.all([listenTo(pubsub, 'dead'), listenTo(pubsub, 'final')]);

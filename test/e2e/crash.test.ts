@@ -1,18 +1,18 @@
 import { createServer, type Server } from 'node:http';
 import { PubSub } from '@google-cloud/pubsub';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type Emulator, startEmulator } from '../../src/emulator/server.ts';
 import { firestoreStreamStore } from '../../src/shared/adapters/firestore-streams.ts';
 import { pubsubPublisher } from '../../src/shared/adapters/pubsub.ts';
 import { system } from '../../src/shared/adapters/system.ts';
 import { createSequencer } from '../../src/shared/outbox/sequencer.ts';
 import { silentLog } from '../../src/testing/doubles.ts';
+import { type Backend, startBackend } from '../support/backend.ts';
 import { type Deployed, startFunction } from '../support/deployables.ts';
 import { gate } from '../support/manual-system.ts';
 import { firestoreClient } from '../support/targets.ts';
 
 const projectId = 'ptk-crash';
-let emulator: Emulator;
+let emulator: Backend;
 let pubsub: PubSub;
 let db: ReturnType<typeof firestoreClient>;
 let fifo: Deployed;
@@ -31,7 +31,7 @@ beforeAll(async () => {
   });
   await new Promise<void>((resolve) => sink.listen(0, '127.0.0.1', resolve));
   const address = sink.address();
-  emulator = await startEmulator();
+  emulator = await startBackend();
   fifo = await startFunction('fifo', {
     ...emulator.env,
     GOOGLE_CLOUD_PROJECT: projectId,

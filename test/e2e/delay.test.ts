@@ -2,14 +2,14 @@ import { Buffer } from 'node:buffer';
 import { PubSub } from '@google-cloud/pubsub';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { freePort } from '../../src/cli/demo/processes.ts';
-import { type Emulator, startEmulator } from '../../src/emulator/server.ts';
 import { cloudTasksClient } from '../../src/shared/adapters/cloud-tasks.ts';
+import { type Backend, startBackend } from '../support/backend.ts';
 import { type Deployed, post, startAppEngine, startFunction } from '../support/deployables.ts';
 import { type Inbox, listenTo } from '../support/received.ts';
 
 const projectId = 'ptk-delay';
 const queue = `projects/${projectId}/locations/local/queues/q`;
-let emulator: Emulator;
+let emulator: Backend;
 let pubsub: PubSub;
 let delay: Deployed;
 let appEngine: Deployed;
@@ -17,7 +17,7 @@ let final: Inbox;
 
 beforeAll(async () => {
   const port = String(await freePort());
-  emulator = await startEmulator({ appEngineUrl: `http://127.0.0.1:${port}` });
+  emulator = await startBackend({ appEngineUrl: `http://127.0.0.1:${port}` });
   const env = { ...emulator.env, GOOGLE_CLOUD_PROJECT: projectId, FINAL_TOPIC: 'final', TASK_QUEUES: queue };
   [delay, appEngine] = await Promise.all([startFunction('delay', env), startAppEngine({ ...env, PORT: port })]);
   pubsub = new PubSub({ projectId, apiEndpoint: emulator.pubsub.address });

@@ -2,20 +2,20 @@ import { PubSub } from '@google-cloud/pubsub';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { queue } from '../../examples/setting.ts';
 import { freePort } from '../../src/cli/demo/processes.ts';
-import { type Emulator, startEmulator } from '../../src/emulator/server.ts';
 import { cloudTasksClient } from '../../src/shared/adapters/cloud-tasks.ts';
+import { type Backend, startBackend } from '../support/backend.ts';
 import { type Deployed, startAppEngine } from '../support/deployables.ts';
 import { listenTo } from '../support/received.ts';
 
 /** The examples of the README, as they stand there, on the emulator that a user would start. */
-let emulator: Emulator;
+let emulator: Backend;
 let appEngine: Deployed;
 let pubsub: PubSub;
 const before = { ...process.env };
 
 beforeAll(async () => {
   const port = String(await freePort());
-  emulator = await startEmulator({ appEngineUrl: `http://127.0.0.1:${port}` });
+  emulator = await startBackend({ appEngineUrl: `http://127.0.0.1:${port}` });
   const env = { ...emulator.env, GOOGLE_CLOUD_PROJECT: 'ptk-example' };
   Object.assign(process.env, env);
   appEngine = await startAppEngine({ ...env, PORT: port, FINAL_TOPIC: 'due', TASK_QUEUES: queue });

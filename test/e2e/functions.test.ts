@@ -4,7 +4,7 @@ import { cloudEvent } from '@google-cloud/functions-framework';
 import { getTestServer } from '@google-cloud/functions-framework/testing';
 import { PubSub } from '@google-cloud/pubsub';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type Emulator, startEmulator } from '../../src/emulator/server.ts';
+import { type Backend, startBackend } from '../support/backend.ts';
 import { type Deployed, post, pushBody, startFunction } from '../support/deployables.ts';
 import { firestoreClient } from '../support/targets.ts';
 
@@ -15,7 +15,7 @@ type Call = {
   readonly atMs: number;
 };
 
-let emulator: Emulator;
+let emulator: Backend;
 let pubsub: PubSub;
 let db: Firestore;
 let dedup: Deployed;
@@ -41,7 +41,7 @@ beforeAll(async () => {
   await new Promise<void>((resolve) => sink.listen(0, '127.0.0.1', resolve));
   const address = sink.address();
   const sinkUrl = `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}/`;
-  emulator = await startEmulator();
+  emulator = await startBackend();
   const env = { ...emulator.env, GOOGLE_CLOUD_PROJECT: projectId, CONSUMER: 'c', SINK: sinkUrl };
   [dedup, fifo] = await Promise.all([startFunction('dedup', env), startFunction('fifo', { ...env, CONSUMER: 'f' })]);
   pubsub = new PubSub({ projectId, apiEndpoint: emulator.pubsub.address });
@@ -138,7 +138,7 @@ describe('functions/dedup', () => {
     await pubsub.topic('again').createSubscription('again', { pushConfig: { pushEndpoint: dedup.url }, retryPolicy });
     await pubsub.topic('again').publishMessage({ data: Buffer.from('x') });
     await calledTimes(3);
-    await expect.poll(() => emulator.pubsub.backlog()).toBe(0);
+    await emulator.untilEmpty();
     expect(calls.map(({ body }) => body.message.messageId)).toEqual(Array(3).fill(calls[0]?.body.message.messageId));
     const waits = calls.slice(1).map(({ atMs }, index) => atMs - (calls[index]?.atMs ?? 0));
     expect(waits.filter((waitMs) => waitMs < 199)).toEqual([]);
@@ -162,7 +162,7 @@ describe('functions/dedup', () => {
     await pubsub.topic('dropped').createSubscription('dropped', { pushConfig: { pushEndpoint }, ackDeadlineSeconds: 10 });
     for (const data of ['lost', 'next']) {
       await pubsub.topic('dropped').publishMessage({ data: Buffer.from(data) });
-      await expect.poll(() => emulator.pubsub.backlog()).toBe(0);
+      await emulator.untilEmpty();
     }
     trigger.close();
     expect(statuses).toEqual([500, 204]);

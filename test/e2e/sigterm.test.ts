@@ -6,14 +6,14 @@ import { fileURLToPath } from 'node:url';
 import { PubSub } from '@google-cloud/pubsub';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { freePort, untilAnswers } from '../../src/cli/demo/processes.ts';
-import { type Emulator, startEmulator } from '../../src/emulator/server.ts';
+import { type Backend, startBackend } from '../support/backend.ts';
 import { gate } from '../support/manual-system.ts';
 
 const projectId = 'ptk-sigterm';
 const framework = join(dirname(createRequire(import.meta.url).resolve('@google-cloud/functions-framework')), 'main.js');
 const functions = fileURLToPath(new URL('../../dist/deploy/functions', import.meta.url));
 
-let emulator: Emulator;
+let emulator: Backend;
 let pubsub: PubSub;
 let sink: Server;
 let instance: ChildProcess;
@@ -40,7 +40,7 @@ beforeAll(async () => {
   });
   await new Promise<void>((resolve) => sink.listen(0, '127.0.0.1', resolve));
   const address = sink.address();
-  emulator = await startEmulator();
+  emulator = await startBackend();
   const port = await freePort();
   url = `http://127.0.0.1:${port}/`;
   const env = {
@@ -88,7 +88,7 @@ test('G95: SIGTERM in the middle of two requests: both messages come again to th
   expect(effects).toEqual([]);
   instance = await start();
   await bothDone.opened;
-  await expect.poll(() => emulator.pubsub.backlog()).toBe(0);
+  await emulator.untilEmpty();
   expect(underWay.slice(2).sort()).toEqual(['a', 'b']);
   expect(effects.sort()).toEqual(['a', 'b']);
 });

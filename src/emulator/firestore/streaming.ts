@@ -12,9 +12,11 @@ export function streaming<Request extends { readonly database?: string; readonly
       // Where headers came, the Node client passes an error on; else it tries again twice, 7 s in all, whatever the code.
       call.sendMetadata(new grpc.Metadata());
       const site = { rpc, resource: call.request.database || call.request.parent || '' };
-      await beforeCall(site, parts);
+      const before = beforeCall(site, parts);
+      if (before) await before;
       const answers = handle(call.request);
-      await afterCall(site, parts);
+      const after = afterCall(site, parts);
+      if (after) await after;
       for (const answer of answers) {
         if (parts.faults.roll('close-stream', site)) throw new RpcError(status.UNAVAILABLE, `fault: ${rpc} was closed`);
         call.write(answer);

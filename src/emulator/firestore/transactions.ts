@@ -26,6 +26,8 @@ const idleMs = 60_000;
 const totalMs = 270_000;
 /** A client tries a commit again, with the same id, for up to ten minutes. */
 const rememberedMs = 600_000;
+/** Nor do that many others commit between its two tries, and a busy hour must not fill the memory. */
+const mostRemembered = 20_000;
 
 export type Transactions = {
   begin(snapshotAtMicros?: number): Transaction;
@@ -72,7 +74,7 @@ export function createTransactions({ time, journal, kept, whenEnded }: Transacti
   const remember = (id: string, outcome: Outcome) => {
     const nowMs = time.nowMs();
     for (const [other, { forgetAtMs }] of outcomes) {
-      if (nowMs < forgetAtMs) break;
+      if (nowMs < forgetAtMs && outcomes.size < mostRemembered) break;
       forget(other);
     }
     const forgetAtMs = nowMs + rememberedMs;

@@ -87,9 +87,11 @@ function createStream(call: PullStream, first: StreamingPullRequest, parts: Open
     }
     const confirmations = applyAcks(backlog, request);
     if (confirmations.length === 0 || !settings().enableExactlyOnceDelivery) return;
-    afterCall(site, parts)
-      .then(() => confirmations.forEach(answer))
-      .catch(end);
+    const confirm = async () => {
+      await afterCall(site, parts);
+      for (const confirmation of confirmations) answer(confirmation);
+    };
+    confirm().catch(end);
   };
   const openCall = { kind: 'stream', end } as const;
   const consumer: Consumer = {
