@@ -63,11 +63,11 @@ export function unary<Request, Response>(
     const respond = async (): Promise<Response> => {
       const site = { rpc, resource: resourceOf(call.request) };
       const before = beforeCall(site, parts);
-      if (before) await before;
+      if (before !== undefined) await before;
       const handled = handle(call.request, call);
       const response = handled instanceof Promise ? await handled : handled;
       const after = afterCall(site, parts);
-      if (after) await after;
+      if (after !== undefined) await after;
       return response;
     };
     respond().then(
@@ -100,7 +100,7 @@ export function afterCall(site: CallSite, { faults, journal }: CallParts): Promi
     if (faults.roll('answer-lost', site)) throw new RpcError(status.UNAVAILABLE, `fault: the answer of ${site.rpc} was lost`);
   };
   const saved = journal.saved();
-  if (saved) return saved.then(lose, notKept);
+  if (saved !== undefined) return saved.then(lose, notKept);
   lose();
   return undefined;
 }

@@ -5,6 +5,7 @@ import { freePort } from '../../src/cli/demo/processes.ts';
 import { cloudTasksClient } from '../../src/shared/adapters/cloud-tasks.ts';
 import { type Backend, startBackend } from '../support/backend.ts';
 import { type Deployed, post, startAppEngine, startFunction } from '../support/deployables.ts';
+import { isOfficial } from '../support/official.ts';
 import { type Inbox, listenTo } from '../support/received.ts';
 
 const projectId = 'ptk-delay';
@@ -44,7 +45,8 @@ describe('delay, from topic to topic', () => {
     const [released] = await final.count(1);
     expect(released?.received).toBeGreaterThanOrEqual(dueAtMs);
     expect(released?.data).toEqual(data);
-    expect(released?.orderingKey).toBe('o');
+    // Google's emulator leaves the ordering key out of what it pushes.
+    expect(released?.orderingKey).toBe(isOfficial ? '' : 'o');
     expect(released?.attributes).toMatchObject({ ...attributes, 'ptk-delay-count': '1', 'ptk-origin-id': messageId });
     expect(released?.attributes['ptk-origin-time']).toMatch(/^\d{4}-.*Z$/);
   });

@@ -128,6 +128,7 @@ describe('functions/dedup', () => {
   });
 
   test('G93: a sink that fails is 500, and with retry on the message comes again with back-off until it is done', async () => {
+    emulator.checkInspected();
     reset();
     answers = [500];
     expect(await post(dedup.url, pushBody({ 'ptk-key': 'failed' }, 'x', 'm7'))).toBe(500);
@@ -145,6 +146,7 @@ describe('functions/dedup', () => {
   });
 
   test('G93: with retry off the trigger acks whatever the function answers, and the message is dropped', async () => {
+    emulator.checkInspected();
     reset();
     answers = [500];
     const statuses: number[] = [];

@@ -70,6 +70,7 @@ afterAll(async () => {
 });
 
 test('G95: SIGTERM in the middle of two requests: both messages come again to the next instance and take effect once', async () => {
+  emulator.checkInspected();
   const underWay: string[] = [];
   const [bothRun, bothDone] = [gate(), gate()];
   onCall = async (data) => {

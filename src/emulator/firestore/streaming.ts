@@ -13,10 +13,10 @@ export function streaming<Request extends { readonly database?: string; readonly
       call.sendMetadata(new grpc.Metadata());
       const site = { rpc, resource: call.request.database || call.request.parent || '' };
       const before = beforeCall(site, parts);
-      if (before) await before;
+      if (before !== undefined) await before;
       const answers = handle(call.request);
       const after = afterCall(site, parts);
-      if (after) await after;
+      if (after !== undefined) await after;
       for (const answer of answers) {
         if (parts.faults.roll('close-stream', site)) throw new RpcError(status.UNAVAILABLE, `fault: ${rpc} was closed`);
         call.write(answer);
