@@ -19,6 +19,7 @@ const usage = `pubsub-toolkit: Google Cloud Pub/Sub delivered once, later and in
 
   pubsub-toolkit demo [--seed N] [--chaos 0..1] [--rounds N] [--keep] [--without dedup|fifo]
       329 real webhooks through the whole toolkit, with faults; exit code 0 if each had its effect once, in order, on time.
+      EMULATORS=official runs it on Google's Pub/Sub and Firestore emulators, where they are installed.
 `;
 
 // Loaded by need: the emulator must not wait for what the demo imports.

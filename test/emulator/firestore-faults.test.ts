@@ -1,5 +1,5 @@
 import type { QueryDocumentSnapshot } from '@google-cloud/firestore';
-import { afterAll, describe, expect, test } from 'vitest';
+import { afterAll, describe, expect, test, vi } from 'vitest';
 import type { FaultKind } from '../../src/emulator/faults.ts';
 import { integerOf } from '../../src/emulator/firestore/values.ts';
 import { manualTime } from '../../src/emulator/time.ts';
@@ -124,7 +124,7 @@ describe('Firestore faults of one: embedded', async () => {
         .then(() => {
           written = true;
         });
-      await expect.poll(() => own.faults.counts()['slow-call']).toBe(1);
+      await vi.waitFor(() => expect(own.faults.counts()['slow-call']).toBe(1), { timeout: 5_000 });
       await own.time.advance(4_999);
       expect((await db.doc('c/a').get()).exists).toBe(false);
       expect(written).toBe(false);

@@ -30,6 +30,7 @@ async function msOf(call: () => Promise<unknown>): Promise<number> {
 }
 
 for (const target of pubsubTargets(embedded)) {
+  // No `expect.poll` in concurrent tests: it would take another's for its own.
   describe.concurrent(`Pub/Sub in real time: ${target.name}`, () => {
     for (const { number, title, ackDeadlineSeconds } of [
       { number: 29, title: 'the deadline of a stream wins over that of the subscription', ackDeadlineSeconds: 60 },
@@ -99,11 +100,11 @@ for (const target of pubsubTargets(embedded)) {
         const received: Message[] = [];
         subscription.on('message', (message) => received.push(message));
         await topic.publishMessage({ data: Buffer.from('a') });
-        await expect.poll(() => received.length).toBe(1);
+        await vi.waitFor(() => expect(received.length).toBe(1), { timeout: 5_000 });
         const raw = rawPubsub(target, pubsub.projectId);
         await raw.call('ModifyAckDeadline', { subscription: subscription.name, ackIds: [received[0]?.ackId], ackDeadlineSeconds: 0 });
         raw.close();
-        await expect.poll(() => received.length, { timeout: 10_000 }).toBe(2);
+        await vi.waitFor(() => expect(received.length).toBe(2), { timeout: 10_000 });
         const refused = await received[0]?.ackWithResponse().catch((error: unknown) => error);
         expect(refused instanceof AckError ? refused.errorCode : refused).toBe('INVALID');
       }),
