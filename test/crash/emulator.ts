@@ -34,6 +34,7 @@ export const crashTest: CrashTest = async (args) => {
   const totals = await killed(command, kills, seededRandom(seed), console.log);
   const rows = [...totals].map(([promise, { confirmed, lost, repeated }]) => [promise, `${confirmed}`, `${lost}`, `${repeated}`]);
   printTable([[`after ${kills} kills`, 'confirmed', 'lost', 'came again'], ...rows]);
+  for (const [promise, { confirmed }] of totals) if (confirmed === 0) throw new Error(`nothing was confirmed that "${promise}" is about`);
   const caught: string[] = [];
   for (const without of controls) {
     const control = { script: here('./emulator/unsafe-emulator.ts'), args: ['--without', without] };
