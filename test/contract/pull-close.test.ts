@@ -1,17 +1,17 @@
 import { PubSub } from '@google-cloud/pubsub';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Emulator, startEmulator } from '../../src/emulator/server.ts';
 import { system } from '../../src/shared/adapters/system.ts';
 import { startPull } from '../../src/shared/transports/pull.ts';
 import { ack } from '../../src/shared/verdict.ts';
 import { keptDeadLetters, silentLog } from '../../src/testing/doubles.ts';
+import { type Backend, startBackend } from '../support/backend.ts';
 import { gate } from '../support/manual-system.ts';
 
-let emulator: Emulator;
+let emulator: Backend;
 let pubsub: PubSub;
 
 beforeAll(async () => {
-  emulator = await startEmulator();
+  emulator = await startBackend();
   pubsub = new PubSub({ projectId: 'ptk-pull', apiEndpoint: emulator.pubsub.address, emulatorMode: true });
 });
 
