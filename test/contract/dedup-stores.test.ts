@@ -67,7 +67,7 @@ describe.each(['memory', 'redis', 'firestore'] as const)('dedup on %s', (name) =
 
   test('a run whose lease is over loses the key to the next one, and its late end changes nothing', async () => {
     const message = keyed('outlived');
-    const [first, taken] = [gate(), gate()];
+    const [entered, first, taken] = [gate(), gate(), gate()];
     // The event loop of the first is blocked: it renews nothing.
     const silent = stores[name];
     if (!silent) throw new Error('the store is not connected');
@@ -78,7 +78,12 @@ describe.each(['memory', 'redis', 'firestore'] as const)('dedup on %s', (name) =
         return silent.put(key, record, expected, keepMs);
       },
     };
-    const outlived = worker(blocked, 300)(() => first.opened)(message, context());
+    const run = () => {
+      entered.open();
+      return first.opened;
+    };
+    const outlived = worker(blocked, 300)(run)(message, context());
+    await entered.opened;
     const next = async (): Promise<string> => {
       const verdict = await worker(silent, 300)(async () => 'second')(message, context());
       return verdict.kind === 'nack' ? next() : verdict.reason;
