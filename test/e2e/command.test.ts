@@ -25,7 +25,7 @@ function startCommand(lines: number, ...args: string[]): Promise<string[]> {
   command = child;
   return new Promise((resolve) => {
     const printed: string[] = [];
-    createInterface({ input: child.stdout }).on('line', (line) => printed.push(line) === lines && resolve(printed));
+    createInterface({ input: child.stdout }).on('line', (line) => printed.push(line) === lines && resolve([...printed]));
   });
 }
 
