@@ -46,7 +46,8 @@ export async function runEmulator(args: string[]): Promise<void> {
     ...(dataDir !== undefined && { dataDir }),
   };
   const emulator = await startEmulator(options);
-  const stop = () => void emulator.close();
+  // What goes wrong in it is told by `closed`.
+  const stop = () => void emulator.close().catch(() => {});
   process.once('SIGTERM', stop);
   process.once('SIGINT', stop);
   if (dataDir !== undefined) writeFileSync(join(dataDir, addressFile), JSON.stringify(emulator.env));

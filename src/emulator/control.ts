@@ -2,7 +2,7 @@ import type { IncomingMessage, RequestListener } from 'node:http';
 import type { Emulator } from './server.ts';
 import type { ManualTime, Time } from './time.ts';
 
-type Answer = { readonly status: number; readonly body: unknown; readonly after?: () => unknown };
+type Answer = { readonly status: number; readonly body: unknown; readonly after?: () => Promise<unknown> };
 type Asked = { readonly emulator: Emulator; readonly body: () => Promise<unknown> };
 
 /** What a test in any language may ask over HTTP, on each of the three ports. Texts are answered as such, all else as JSON. */
@@ -41,7 +41,7 @@ export function control(emulator: () => Emulator | undefined): RequestListener {
     const send = ({ status, body, after }: Answer) => {
       const text = typeof body === 'string';
       response.writeHead(status, { 'content-type': text ? 'text/plain' : 'application/json' });
-      response.end(text ? body : JSON.stringify(body), () => void after?.());
+      response.end(text ? body : JSON.stringify(body), () => void after?.().catch(() => {}));
     };
     answer(emulator(), request).then(send, (error: unknown) => send(refused(error instanceof Error ? error.message : String(error))));
   };
@@ -54,7 +54,7 @@ async function answer(emulator: Emulator | undefined, request: IncomingMessage):
   // As Google's Firestore emulator has it, for tools that empty a database between tests.
   const [, database] = /^DELETE \/emulator\/v1\/(projects\/[^/]+\/databases\/[^/]+)\/documents$/.exec(asked) ?? [];
   if (database !== undefined) {
-    emulator.firestore.reset(decodeURIComponent(database));
+    await emulator.reset(decodeURIComponent(database));
     return ok({});
   }
   const route = routes[asked];

@@ -81,8 +81,11 @@ export function sqliteJournal(folder: string): Journal {
     delete: (kind, key) => note(kind, key, undefined),
     saved: () => (pending.size === 0 ? undefined : save()),
     close() {
-      write();
-      database.close();
+      try {
+        write();
+      } finally {
+        database.close();
+      }
     },
   };
 }

@@ -50,9 +50,12 @@ export type Emulator<T extends Time = Time> = {
   readonly faults: Faults;
   /** Signs the OIDC tokens of pushes and tasks. */
   readonly identity: Identity;
-  /** Everything as it was at the start: no topic, document, queue or tombstone, and the faults of the beginning. */
-  reset(): Promise<void>;
-  /** Resolves once it has closed, by `close()` or by `POST /shutdown`. */
+  /**
+   * Everything as it was at the start: no topic, document, queue or tombstone, and the faults of the beginning; with its name, one
+   * Firestore database alone. Resolves once a data folder holds that too.
+   */
+  reset(database?: string): Promise<void>;
+  /** Resolves once it has closed, by `close()` or by `POST /shutdown`; rejects where its last changes could not be written. */
   readonly closed: Promise<void>;
   close(): Promise<void>;
 };
@@ -68,11 +71,12 @@ export async function startEmulator<T extends Time = Time>(options: EmulatorOpti
   const journal = options.dataDir === undefined ? noJournal : sqliteJournal(options.dataDir);
   const identity = createIdentity(time);
   const parts = { time, faults, journal };
-  const services = {
+  const createServices = () => ({
     pubsub: createPubsubEmulator({ ...options.pubsub, ...parts, identity }),
     firestore: createFirestoreEmulator({ ...options.firestore, ...parts }),
     tasks: createTasksEmulator({ ...options.tasks, ...parts, identity, appEngineUrl: options.appEngineUrl }),
-  };
+  });
+  const services = orClose(createServices, journal);
   const emulator: { current?: Emulator<T> } = {};
   const onRequest = control(() => emulator.current);
   const listening: ListeningServer[] = [];
@@ -88,7 +92,9 @@ export async function startEmulator<T extends Time = Time>(options: EmulatorOpti
     const firestore = await served(services.firestore, ports.firestore);
     const tasks = await served(services.tasks, ports.tasks);
     const front = appEngineUrl === undefined ? undefined : await createAppEngineFront({ target: appEngineUrl });
-    const { promise: closed, resolve: noteClosed } = Promise.withResolvers<void>();
+    const { promise: closed, resolve: noteClosed, reject: noteFailure } = Promise.withResolvers<void>();
+    // Who closes it hears of it too.
+    closed.catch(() => {});
     let closing: Promise<void> | undefined;
     const started: Emulator<T> = {
       env: {
@@ -104,14 +110,19 @@ export async function startEmulator<T extends Time = Time>(options: EmulatorOpti
       time,
       faults,
       identity,
-      async reset() {
-        for (const { reset } of Object.values(services)) reset();
-        faults.reset();
+      async reset(database) {
+        if (database !== undefined) {
+          services.firestore.reset(database);
+        } else {
+          for (const { reset } of Object.values(services)) reset();
+          faults.reset();
+        }
         await journal.saved();
       },
       closed,
       close() {
-        closing ??= Promise.all([stop(), front?.close()]).then(() => noteClosed());
+        closing ??= Promise.all([stop(), front?.close()]).then(() => {});
+        closing.then(noteClosed, noteFailure);
         return closing;
       },
     };
@@ -119,6 +130,16 @@ export async function startEmulator<T extends Time = Time>(options: EmulatorOpti
     return started;
   } catch (error) {
     await stop();
+    throw error;
+  }
+}
+
+/** A folder that another option is refused after must not stay in use. */
+function orClose<Made>(create: () => Made, journal: Journal): Made {
+  try {
+    return create();
+  } catch (error) {
+    journal.close();
     throw error;
   }
 }

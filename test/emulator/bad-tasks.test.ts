@@ -1,26 +1,13 @@
-import { afterAll, beforeAll, describe } from 'vitest';
-import { createFaults } from '../../src/emulator/faults.ts';
-import { readProtos } from '../../src/emulator/grpc.ts';
-import { noJournal } from '../../src/emulator/journal.ts';
-import { listen } from '../../src/emulator/listen.ts';
-import { createTasksEmulator } from '../../src/emulator/tasks/service.ts';
-import { manualTime } from '../../src/emulator/time.ts';
+import { beforeAll, describe } from 'vitest';
 import type { Target } from '../support/targets.ts';
 import { asking, prepare, type Refused, refuses, type Taken, takes } from './bad-input.ts';
-import { methodsOf, wireClient } from './wire-client.ts';
+import { embeddedTasks } from './tasks-targets.ts';
+import { wireService } from './wire-client.ts';
 
-const time = manualTime(Date.UTC(2026, 0, 1));
-const emulator = createTasksEmulator({ time, faults: createFaults(), journal: noJournal, appEngineUrl: undefined });
-const server = await listen(emulator.register, 0);
-const target: Target = { name: 'embedded', address: server.address };
-const client = wireClient(server.address);
-const ask = asking(client, methodsOf(readProtos('@google-cloud/tasks', 'protos.json'), 'google.cloud.tasks.v2.CloudTasks'));
-afterAll(async () => {
-  client.close();
-  emulator.close();
-  time.close();
-  await server.close();
-});
+const { address } = await embeddedTasks();
+const target: Target = { name: 'embedded', address };
+const { client, methods } = wireService('tasks', address);
+const ask = asking(client, methods);
 
 const location = 'projects/ptk-test/locations/europe-west1';
 const [queue, missing, deleted] = ['busy', 'missing', 'deleted'].map((id) => `${location}/queues/${id}`);

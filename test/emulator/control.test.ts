@@ -1,5 +1,9 @@
+import { mkdtempSync, rmSync } from 'node:fs';
 import net from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
+import type { IndexDefinitions } from '../../src/emulator/firestore/index-definitions.ts';
 import { type Emulator, type EmulatorOptions, manualTime, startEmulator } from '../../src/emulator/server.ts';
 import { firestoreClient, pubsubClient } from '../support/targets.ts';
 
@@ -108,6 +112,15 @@ test('one Firestore database is emptied as in Google’s emulator', async () => 
 });
 
 describe('starting', () => {
+  test('leaves a data folder free where another option is refused', async () => {
+    const dataDir = mkdtempSync(join(tmpdir(), 'ptk-refused-'));
+    const indexes = { indexes: [{}] } as unknown as IndexDefinitions;
+    await expect(startEmulator({ dataDir, firestore: { indexes } })).rejects.toThrow('indexes[0] needs collectionGroup');
+    await started({ dataDir });
+    await emulator?.close();
+    rmSync(dataDir, { recursive: true });
+  });
+
   test('names a port in use, and frees the others', async () => {
     const { emulator: running } = await started();
     const port = Number(running.tasks.address.split(':')[1]);

@@ -1,21 +1,14 @@
 import { afterAll, test } from 'vitest';
-import { readProtos } from '../../src/emulator/grpc.ts';
 import { realTime } from '../../src/emulator/time.ts';
 import { embeddedFirestore } from './firestore-targets.ts';
 import { fuzzTimeoutMs } from './fuzz-service.ts';
 import { picked, type Steps, walks } from './fuzz-walk.ts';
-import { methodNamed, methodsOf, wireClient } from './wire-client.ts';
+import { wireService } from './wire-client.ts';
 
 // Plain writes wait for the transactions that the steps before left open.
 const embedded = await embeddedFirestore(realTime(), { lockTimeoutMs: 10 });
-const client = wireClient(embedded.target.address);
-afterAll(async () => {
-  client.close();
-  await embedded.stop();
-});
-
-const methods = methodsOf(readProtos('@google-cloud/firestore', 'v1.json'), 'google.firestore.v1.Firestore');
-const ask = (name: string, request: object) => client.ask(methodNamed(methods, name), [request]);
+afterAll(embedded.stop);
+const { ask } = wireService('firestore', embedded.target.address);
 
 const database = 'projects/walk/databases/(default)';
 const root = `${database}/documents`;

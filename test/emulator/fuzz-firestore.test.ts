@@ -1,20 +1,13 @@
 import { afterAll, describe } from 'vitest';
-import { readProtos } from '../../src/emulator/grpc.ts';
 import { realTime } from '../../src/emulator/time.ts';
 import { embeddedFirestore, firestoreTargets } from './firestore-targets.ts';
 import { fuzzService, takesEmptyRequests } from './fuzz-service.ts';
-import { methodNamed, methodsOf, wireClient } from './wire-client.ts';
+import { wireService } from './wire-client.ts';
 
 // Plain writes wait for the transactions that the requests before left open.
 const embedded = await embeddedFirestore(realTime(), { lockTimeoutMs: 20 });
-const client = wireClient(embedded.target.address);
-afterAll(async () => {
-  client.close();
-  await embedded.stop();
-});
-
-const methods = methodsOf(readProtos('@google-cloud/firestore', 'v1.json'), 'google.firestore.v1.Firestore');
-const ask = (name: string, request: object) => client.ask(methodNamed(methods, name), [request]);
+afterAll(embedded.stop);
+const { client, methods, ask } = wireService('firestore', embedded.target.address);
 
 const database = 'projects/fuzz/databases/(default)';
 const root = `${database}/documents`;

@@ -1,22 +1,14 @@
 import { afterAll, test } from 'vitest';
-import { readProtos } from '../../src/emulator/grpc.ts';
 import { manualTime } from '../../src/emulator/time.ts';
 import { fuzzTimeoutMs } from './fuzz-service.ts';
 import { picked, type Steps, walks } from './fuzz-walk.ts';
 import { embeddedPubsub } from './pubsub-targets.ts';
-import { methodNamed, methodsOf, wireClient } from './wire-client.ts';
+import { wireService } from './wire-client.ts';
 
 const time = manualTime();
 const embedded = await embeddedPubsub(time);
-const client = wireClient(embedded.target.address);
-afterAll(async () => {
-  client.close();
-  await embedded.stop();
-});
-
-const protos = readProtos('@google-cloud/pubsub', 'protos.json');
-const methods = ['Publisher', 'Subscriber'].flatMap((service) => methodsOf(protos, `google.pubsub.v1.${service}`));
-const ask = (name: string, request: object) => client.ask(methodNamed(methods, name), [request]);
+afterAll(embedded.stop);
+const { ask } = wireService('pubsub', embedded.target.address);
 
 const topics = ['orders', 'dead'].map((id) => `projects/walk/topics/${id}`);
 const subscriptions = ['plain', 'ordered', 'once', 'dying'].map((id) => `projects/walk/subscriptions/${id}`);

@@ -1,20 +1,12 @@
 import { afterAll } from 'vitest';
-import { readProtos } from '../../src/emulator/grpc.ts';
 import { manualTime } from '../../src/emulator/time.ts';
 import { fuzzService } from './fuzz-service.ts';
 import { embeddedPubsub } from './pubsub-targets.ts';
-import { methodNamed, methodsOf, wireClient } from './wire-client.ts';
+import { wireService } from './wire-client.ts';
 
 const embedded = await embeddedPubsub(manualTime());
-const client = wireClient(embedded.target.address);
-afterAll(async () => {
-  client.close();
-  await embedded.stop();
-});
-
-const protos = readProtos('@google-cloud/pubsub', 'protos.json');
-const methods = ['Publisher', 'Subscriber'].flatMap((service) => methodsOf(protos, `google.pubsub.v1.${service}`));
-const ask = (name: string, request: object) => client.ask(methodNamed(methods, name), [request]);
+afterAll(embedded.stop);
+const { client, methods, ask } = wireService('pubsub', embedded.target.address);
 
 const project = 'projects/fuzz';
 const [topic, dead, endpoint] = [`${project}/topics/orders`, `${project}/topics/dead`, 'http://127.0.0.1:1/'];

@@ -1,27 +1,11 @@
-import { afterAll, test } from 'vitest';
-import { createFaults } from '../../src/emulator/faults.ts';
-import { readProtos } from '../../src/emulator/grpc.ts';
-import { noJournal } from '../../src/emulator/journal.ts';
-import { listen } from '../../src/emulator/listen.ts';
-import { createTasksEmulator } from '../../src/emulator/tasks/service.ts';
-import { manualTime } from '../../src/emulator/time.ts';
+import { test } from 'vitest';
 import { fuzzTimeoutMs } from './fuzz-service.ts';
 import { picked, type Steps, walks } from './fuzz-walk.ts';
-import { methodNamed, methodsOf, wireClient } from './wire-client.ts';
+import { embeddedTasks } from './tasks-targets.ts';
+import { wireService } from './wire-client.ts';
 
-const time = manualTime();
-const emulator = createTasksEmulator({ time, faults: createFaults(), journal: noJournal, appEngineUrl: undefined });
-const server = await listen(emulator.register, 0);
-const client = wireClient(server.address);
-afterAll(async () => {
-  client.close();
-  emulator.close();
-  time.close();
-  await server.close();
-});
-
-const methods = methodsOf(readProtos('@google-cloud/tasks', 'protos.json'), 'google.cloud.tasks.v2.CloudTasks');
-const ask = (name: string, request: object) => client.ask(methodNamed(methods, name), [request]);
+const { emulator, time, address } = await embeddedTasks();
+const { ask } = wireService('tasks', address);
 
 const parent = 'projects/walk/locations/europe-west1';
 const queues = ['one', 'two', 'three'].map((id) => `${parent}/queues/${id}`);

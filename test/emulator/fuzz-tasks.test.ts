@@ -1,26 +1,9 @@
-import { afterAll } from 'vitest';
-import { createFaults } from '../../src/emulator/faults.ts';
-import { readProtos } from '../../src/emulator/grpc.ts';
-import { noJournal } from '../../src/emulator/journal.ts';
-import { listen } from '../../src/emulator/listen.ts';
-import { createTasksEmulator } from '../../src/emulator/tasks/service.ts';
-import { manualTime } from '../../src/emulator/time.ts';
 import { fuzzService } from './fuzz-service.ts';
-import { methodNamed, methodsOf, wireClient } from './wire-client.ts';
+import { embeddedTasks } from './tasks-targets.ts';
+import { wireService } from './wire-client.ts';
 
-const time = manualTime();
-const emulator = createTasksEmulator({ time, faults: createFaults(), journal: noJournal, appEngineUrl: undefined });
-const server = await listen(emulator.register, 0);
-const client = wireClient(server.address);
-afterAll(async () => {
-  client.close();
-  emulator.close();
-  time.close();
-  await server.close();
-});
-
-const methods = methodsOf(readProtos('@google-cloud/tasks', 'protos.json'), 'google.cloud.tasks.v2.CloudTasks');
-const ask = (name: string, request: object) => client.ask(methodNamed(methods, name), [request]);
+const { emulator, address } = await embeddedTasks();
+const { client, methods, ask } = wireService('tasks', address);
 
 const location = 'projects/fuzz/locations/europe-west1';
 const queues = ['busy', 'paused', 'missing'].map((id) => `${location}/queues/${id}`);

@@ -5,7 +5,7 @@ import { listen } from '../../src/emulator/listen.ts';
 import { createPubsubEmulator } from '../../src/emulator/pubsub/service.ts';
 import { realTime } from '../../src/emulator/time.ts';
 import { statement, type Target } from '../support/targets.ts';
-import { withPubsub } from './pubsub-targets.ts';
+import { acking, withPubsub } from './pubsub-targets.ts';
 
 const time = realTime();
 const emulator = createPubsubEmulator({ time, faults: createFaults(), journal: noJournal });
@@ -24,13 +24,7 @@ describe('Pub/Sub reconnect', () => {
     'a subscriber goes on by itself when its server goes down hard and comes back on the same port',
     withPubsub(target, async (pubsub) => {
       const [topic] = await pubsub.createTopic('orders');
-      const [subscription] = await topic.createSubscription('worker');
-      const [texts, errors]: [string[], unknown[]] = [[], []];
-      subscription.on('error', (error) => errors.push(error));
-      subscription.on('message', (message) => {
-        texts.push(message.data.toString());
-        message.ack();
-      });
+      const { texts, errors } = await acking(topic);
       await topic.publishMessage({ data: Buffer.from('before') });
       await expect.poll(() => texts).toEqual(['before']);
       await expect.poll(() => emulator.backlog()).toBe(0);

@@ -2,7 +2,7 @@ import type { Subscription } from '@google-cloud/pubsub';
 import { afterAll, describe, expect } from 'vitest';
 import { statement } from '../support/targets.ts';
 import { textOf, textsOf } from './pubsub-raw.ts';
-import { codeOf, embeddedPubsub, pubsubTargets, withPubsub, withRawPubsub } from './pubsub-targets.ts';
+import { acking, codeOf, embeddedPubsub, pubsubTargets, withPubsub, withRawPubsub } from './pubsub-targets.ts';
 
 const embedded = await embeddedPubsub();
 afterAll(embedded.stop);
@@ -35,13 +35,7 @@ for (const target of pubsubTargets(embedded)) {
       'when the server ends the streams, the subscriber opens new ones and reports no error',
       withPubsub(target, async (pubsub) => {
         const [topic] = await pubsub.createTopic('orders');
-        const [subscription] = await topic.createSubscription('worker');
-        const [texts, errors]: [string[], unknown[]] = [[], []];
-        subscription.on('error', (error) => errors.push(error));
-        subscription.on('message', (message) => {
-          texts.push(message.data.toString());
-          message.ack();
-        });
+        const { texts, errors } = await acking(topic);
         await topic.publishMessage({ data: Buffer.from('before') });
         await expect.poll(() => texts).toEqual(['before']);
         embedded.endStreams();

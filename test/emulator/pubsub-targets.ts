@@ -1,4 +1,4 @@
-import type { PubSub } from '@google-cloud/pubsub';
+import type { PubSub, Topic } from '@google-cloud/pubsub';
 import grpc from '@grpc/grpc-js';
 import { createFaults, type Faults } from '../../src/emulator/faults.ts';
 import { noJournal } from '../../src/emulator/journal.ts';
@@ -76,4 +76,16 @@ export function codeOf(promise: Promise<unknown>): Promise<unknown> {
     () => 'OK',
     (error: { code?: unknown }) => (typeof error.code === 'number' ? grpc.status[error.code] : error),
   );
+}
+
+/** A subscriber that acks, and what it got and complained of. */
+export async function acking(topic: Topic) {
+  const [subscription] = await topic.createSubscription('worker');
+  const [texts, errors]: [string[], unknown[]] = [[], []];
+  subscription.on('error', (error) => errors.push(error));
+  subscription.on('message', (message) => {
+    texts.push(message.data.toString());
+    message.ack();
+  });
+  return { texts, errors };
 }

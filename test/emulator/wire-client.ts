@@ -1,5 +1,7 @@
 import grpc from '@grpc/grpc-js';
 import type protobuf from 'protobufjs';
+import { afterAll } from 'vitest';
+import { readProtos } from '../../src/emulator/grpc.ts';
 
 export type WireMethod = {
   readonly name: string;
@@ -71,4 +73,26 @@ export function wireClient(address: string): WireClient {
       ),
     close: () => client.close(),
   };
+}
+
+export type WireService = {
+  readonly client: WireClient;
+  readonly methods: readonly WireMethod[];
+  ask(method: string, request: object): Promise<Answer>;
+};
+
+const services = {
+  pubsub: ['@google-cloud/pubsub', 'protos.json', 'google.pubsub.v1.Publisher', 'google.pubsub.v1.Subscriber'],
+  firestore: ['@google-cloud/firestore', 'v1.json', 'google.firestore.v1.Firestore'],
+  tasks: ['@google-cloud/tasks', 'protos.json', 'google.cloud.tasks.v2.CloudTasks'],
+} as const;
+
+/** All methods of a service at an address, until the tests of the file are over. */
+export function wireService(name: keyof typeof services, address: string): WireService {
+  const [packageName, file, ...names] = services[name];
+  const protos = readProtos(packageName, file);
+  const methods = names.flatMap((service) => methodsOf(protos, service));
+  const client = wireClient(address);
+  afterAll(() => client.close());
+  return { client, methods, ask: (method, request) => client.ask(methodNamed(methods, method), [request]) };
 }

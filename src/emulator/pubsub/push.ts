@@ -32,15 +32,14 @@ export function startPush(backlog: Backlog, { time, faults, identity, settings, 
     const status = await postPush(delivery, settings(), { time, identity, stopped: stopped.signal });
     if (stopped.signal.aborted) return;
     const isLost = faults.roll('lost-push-answer', { resource: settings().name }) !== undefined;
-    const isAck = ackStatus.has(status) && !isLost;
-    if (isAck) pace.acked();
-    // A retry policy spaces them by itself.
-    else if (!settings().retryPolicy) pace.nacked();
-    if (isAck) {
+    if (ackStatus.has(status) && !isLost) {
+      pace.acked();
       size = Math.min(size + 1, window.most);
       backlog.acknowledge(delivery.ackId);
       acked();
     } else {
+      // A retry policy spaces them by itself.
+      if (!settings().retryPolicy) pace.nacked();
       size = Math.max(Math.floor(size / 2), window.least);
       backlog.modifyDeadline(delivery.ackId, 0);
     }

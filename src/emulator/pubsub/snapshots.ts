@@ -69,7 +69,7 @@ export function createSnapshots(time: Time, journal: Journal): Snapshots {
     return snapshot;
   };
 
-  for (const [, settings] of [...journal.load<SnapshotSettings>(kind)]) store(settings);
+  for (const [, settings] of journal.load<SnapshotSettings>(kind)) store(settings);
   return {
     create({ name: asked, subscription, labels }, topic, unacked) {
       const name = asked === '' ? `${projectOf(subscription)}/snapshots/snapshot-${randomUUID()}` : checkName('snapshots', asked);

@@ -64,7 +64,7 @@ export function createState(parts: StateParts): PubsubState {
       },
     });
   };
-  for (const [, settings] of [...journal.load<SubscriptionSettings>(kind)]) subscribe(settings);
+  for (const [, settings] of journal.load<SubscriptionSettings>(kind)) subscribe(settings);
 
   return {
     topics,

@@ -76,7 +76,7 @@ export function createTopics({ time, journal, serials, deliver }: TopicsParts): 
     return messageId;
   };
 
-  for (const [, settings] of [...journal.load<TopicSettings>(kind)]) store(settings);
+  for (const [, settings] of journal.load<TopicSettings>(kind)) store(settings);
   return {
     create(asked) {
       checkName('topics', asked.name);

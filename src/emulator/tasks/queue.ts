@@ -101,8 +101,6 @@ export function createQueue(queueName: QueueName, state: QueueState, parts: Queu
       if (stopped) return;
       if (tasks.get(task.id) === task) record(task, attempt, outcome, calledAtMs);
       pump();
-      // No call waits for this; what cannot be written now is written with the next, whose call says why it fails.
-      journal.saved()?.catch(() => undefined);
     });
     void time.track(settled);
   };
