@@ -4,9 +4,15 @@
  */
 export const errorCodes = {
   MALFORMED_MESSAGE: { fate: 'deadLetter', about: 'An attribute or body breaks the wire contract; no retry can mend it.' },
+  KEY_MISSING: { fate: 'deadLetter', about: 'The message has no key where its consumer looks for one.' },
   MESSAGE_TOO_LARGE: { fate: 'deadLetter', about: 'A limit of Pub/Sub, Firestore or Cloud Tasks is passed.' },
   REFUSED: { fate: 'deadLetter', about: 'A service refused the request for good.' },
   STORE_UNAVAILABLE: { fate: 'nack', about: 'The record store did not answer in time, or answered an error that may pass.' },
+  RECORD_UNREADABLE: { fate: 'nack', about: 'What is stored under the key is no record that this version reads.' },
+  IN_PROGRESS: { fate: 'nack', about: 'Another run holds the key.' },
+  LEASE_LOST: { fate: 'nack', about: 'Another run took the key over, so the end of this one is not recorded.' },
+  KEY_CONFLICT: { fate: 'deadLetter', about: 'Other work is done under this key.' },
+  OUTCOME_UNKNOWN: { fate: 'deadLetter', about: 'A run with effects outside died, and nobody could say whether it had them.' },
   SERVICE_UNAVAILABLE: {
     fate: 'nack',
     about: 'Pub/Sub, Cloud Tasks or a sink did not answer in time, or answered an error that may pass.',
@@ -20,10 +26,13 @@ export type ErrorCode = keyof typeof errorCodes;
 /** Told apart by `code`, never by `instanceof`: two copies of the package may be loaded. */
 export class ToolkitError extends Error {
   readonly code: ErrorCode;
-  constructor(code: ErrorCode, message: string, cause?: unknown) {
+  /** With IN_PROGRESS: when the other run's lease is over. */
+  readonly retryAfterMs?: number;
+  constructor(code: ErrorCode, message: string, cause?: unknown, retryAfterMs?: number) {
     super(message, cause === undefined ? undefined : { cause });
     this.name = 'ToolkitError';
     this.code = code;
+    if (retryAfterMs !== undefined) this.retryAfterMs = retryAfterMs;
   }
 }
 

@@ -1,8 +1,11 @@
 export { system } from './adapters/system.ts';
-export { type DedupRecord, decideClaim } from './dedup/decide.ts';
+export { type DedupRecord, decideClaim, decideRedrive } from './dedup/decide.ts';
 export { createDedup, type DedupParts } from './dedup/dedup.ts';
+export { createIdempotent, type Idempotent, type IdempotentParts } from './dedup/idempotent.ts';
 export { createInbox, type InboxContext, type InboxParts, type InboxStore } from './dedup/inbox.ts';
 export { dedupOptions } from './dedup/options.ts';
+export type { Evidence, FirstResult, Replay } from './dedup/outcomes.ts';
+export type { Reconcile } from './dedup/run.ts';
 export { dueOf } from './delay/decide.ts';
 export { createDelay, type DelayParts } from './delay/delay.ts';
 export { createRelease, type ReleaseParts } from './delay/release.ts';
@@ -20,6 +23,7 @@ export {
   type SequenceRef,
   sequenceRefOf,
 } from './message.ts';
+export { type MetricName, metrics } from './metrics.ts';
 export type { Counter, Entry, RelayLease } from './outbox/decide.ts';
 export { outboxOptions } from './outbox/options.ts';
 export { createRelay, type RelayParts } from './outbox/relay.ts';

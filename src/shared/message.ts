@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { createHash, hash as digest } from 'node:crypto';
 import { malformed } from './errors.ts';
 
 /** A delivery as every layer sees it, whatever brought it. */
@@ -40,11 +40,16 @@ export const attribute = {
   deadSource: 'ptk-dead-source',
 } as const;
 
+/** Undefined: the message has none of its own. @throws KEY_MISSING where there must be one */
 export type KeyOf = (message: Message) => string | undefined;
+
+/** A key is stamped as an attribute on the next hop, and an attribute value holds 1,024 bytes (`docs/facts.md` A.3). */
+const keyBytes = 1_024;
 
 /**
  * What makes two deliveries the same message to one consumer: the user's own key, else `ptk-key`, else CloudEvents source
- * and id, else subscription and message id (an id is unique per topic only).
+ * and id, else subscription and message id (an id is unique per topic only). One that is too long for an attribute is replaced
+ * by its digest.
  * @throws MALFORMED_MESSAGE for a key that is present and empty or no well-formed text
  */
 export function dedupKeyOf(message: Message, keyOf?: KeyOf): string {
@@ -60,10 +65,11 @@ export function dedupKeyOf(message: Message, keyOf?: KeyOf): string {
   return `${message.subscription}/${checkedKey(message.messageId, 'messageId')}`;
 }
 
-function checkedKey(key: string, what: string): string {
+/** @throws MALFORMED_MESSAGE for one that is empty or no well-formed text */
+export function checkedKey(key: string, what: string): string {
   if (typeof key !== 'string' || key.trim() === '') throw malformed(`${what} is empty`);
   if (!key.isWellFormed()) throw malformed(`${what} holds a lone surrogate`);
-  return key;
+  return Buffer.byteLength(key) > keyBytes ? `sha256:${digest('sha256', key)}` : key;
 }
 
 /** Where a message stands in its stream. */
@@ -103,6 +109,22 @@ export function fingerprintOf({ data, attributes }: Pick<Message, 'data' | 'attr
   const own = Object.entries(attributes).filter(([name]) => !notTheUsers.test(name));
   own.sort(([a], [b]) => (a < b ? -1 : 1));
   return digest.update('\0').update(JSON.stringify(own)).digest('hex');
+}
+
+/** The id of the first publication, kept over every hop. */
+export const originIdOf = ({ messageId, attributes }: Message): string => attributes[attribute.originId] ?? messageId;
+
+/** From the trace context that the publisher's tracing put into the message; for logs. */
+export function traceIdOf({ attributes }: Message): string | undefined {
+  const parent = attributes.traceparent ?? attributes.googclient_traceparent;
+  return parent === undefined ? undefined : /^[\da-f]{2}-([\da-f]{32})-/.exec(parent)?.[1];
+}
+
+/** What takes a number's place in its stream when the message that had it ends here. */
+export function tombstoneOf(message: Message, key: string, reason: string): OutgoingMessage {
+  const { attributes, orderingKey } = forwarded(message, key, { [attribute.tombstone]: reason });
+  const ours = Object.fromEntries(Object.entries(attributes).filter(([name]) => name.startsWith('ptk-')));
+  return { data: new Uint8Array(), attributes: ours, ...(orderingKey !== undefined && { orderingKey }) };
 }
 
 /** The message for its next hop: key and origin are stamped once and then stay. */

@@ -1,5 +1,6 @@
 import type { Message, OutgoingMessage } from './message.ts';
-import type { Verdict } from './verdict.ts';
+import type { MetricName } from './metrics.ts';
+import type { DeadLetter, Verdict } from './verdict.ts';
 
 /** Time as the library sees it. Only shells and the emulator hold a real one. */
 export type Clock = {
@@ -27,6 +28,13 @@ export type Log = {
   warn(fields: object, text: string): void;
   error(fields: object, text: string): void;
 };
+
+export type MetricAttributes = Readonly<Record<string, string>>;
+
+/** OpenTelemetry's shape: a counter adds 1 where no value is given, a histogram keeps the value. */
+export interface Meter {
+  record(name: MetricName, attributes: MetricAttributes, value?: number): void;
+}
 
 /** Opaque; equal only to the version of the same write. */
 export type Version = string;
@@ -82,7 +90,7 @@ export interface Scheduler {
 
 /** Takes what can never be handled. Resolves once it is stored there. */
 export interface DeadLetters {
-  publish(message: Message, verdict: Extract<Verdict, { kind: 'deadLetter' }>): Promise<void>;
+  publish(message: Message, verdict: DeadLetter): Promise<void>;
 }
 
 export type Context = {

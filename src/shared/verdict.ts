@@ -1,15 +1,18 @@
-import { errorCodeOf, textOf } from './errors.ts';
+import { type ErrorCode, errorCodeOf, textOf } from './errors.ts';
 import type { Log, VerdictHandler } from './ports.ts';
 
 /** What happens to a delivery, and why. */
 export type Verdict =
   | { readonly kind: 'ack'; readonly reason: AckReason }
   | { readonly kind: 'nack'; readonly reason: NackReason; readonly retryAfterMs?: number }
-  | { readonly kind: 'deadLetter'; readonly reason: DeadLetterReason; readonly detail: string };
+  | DeadLetter;
+
+/** `key`: the dedup key, where one was made. */
+export type DeadLetter = { readonly kind: 'deadLetter'; readonly reason: DeadLetterReason; readonly detail: string; readonly key?: string };
 
 export type AckReason = 'processed' | 'duplicate' | 'old' | 'tombstone' | 'scheduled' | 'skipped';
 export type NackReason = 'inProgress' | 'early' | 'blocked' | 'failed' | 'storeUnavailable' | 'leaseLost';
-export type DeadLetterReason = 'malformed' | 'conflict' | 'attempts' | 'oldEpoch' | 'tooLarge' | 'refused';
+export type DeadLetterReason = 'malformed' | 'conflict' | 'attempts' | 'abandoned' | 'oldEpoch' | 'tooLarge' | 'refused';
 
 /** A symbol of the registry, so that a verdict made by a second copy of this package is known too. */
 const brand = Symbol.for('pubsub-toolkit.verdict');
@@ -19,20 +22,35 @@ const branded = (verdict: Verdict): Verdict => Object.freeze(Object.defineProper
 export const ack = (reason: AckReason): Verdict => branded({ kind: 'ack', reason });
 export const nack = (reason: NackReason, retryAfterMs?: number): Verdict =>
   branded({ kind: 'nack', reason, ...(retryAfterMs !== undefined && { retryAfterMs }) });
-export const deadLetter = (reason: DeadLetterReason, detail: string): Verdict => branded({ kind: 'deadLetter', reason, detail });
+export const deadLetter = (reason: DeadLetterReason, detail: string, key?: string): Verdict =>
+  branded({ kind: 'deadLetter', reason, detail, ...(key !== undefined && { key }) });
 
 /** A handler may return a verdict of its own; whatever else it returns means that it is done. */
 export function verdictOf(returned: unknown): Verdict {
   return typeof returned === 'object' && returned !== null && brand in returned ? (returned as unknown as Verdict) : ack('processed');
 }
 
+const deadLetterReasons: Readonly<Partial<Record<ErrorCode, DeadLetterReason>>> = {
+  MALFORMED_MESSAGE: 'malformed',
+  KEY_MISSING: 'malformed',
+  MESSAGE_TOO_LARGE: 'tooLarge',
+  REFUSED: 'refused',
+  KEY_CONFLICT: 'conflict',
+  OUTCOME_UNKNOWN: 'abandoned',
+};
+const nackReasons: Readonly<Partial<Record<ErrorCode, NackReason>>> = {
+  STORE_UNAVAILABLE: 'storeUnavailable',
+  RECORD_UNREADABLE: 'storeUnavailable',
+  IN_PROGRESS: 'inProgress',
+  LEASE_LOST: 'leaseLost',
+};
+
 /** What an error that reached the toolkit means for the delivery; by its code, or `failed` where it came from a handler. */
 export function verdictOfError(error: unknown): Verdict {
   const code = errorCodeOf(error);
-  if (code === 'MALFORMED_MESSAGE') return deadLetter('malformed', textOf(error));
-  if (code === 'MESSAGE_TOO_LARGE') return deadLetter('tooLarge', textOf(error));
-  if (code === 'REFUSED') return deadLetter('refused', textOf(error));
-  return nack(code === 'STORE_UNAVAILABLE' ? 'storeUnavailable' : 'failed');
+  const reason = code && deadLetterReasons[code];
+  if (reason) return deadLetter(reason, textOf(error));
+  return nack((code && nackReasons[code]) ?? 'failed');
 }
 
 /** A layer's delivery that always ends in a verdict: what it throws is logged and judged by its code. */

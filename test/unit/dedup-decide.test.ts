@@ -1,28 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { type Claim, type DedupRecord, decideClaim, decideInbox } from '../../src/shared/dedup/decide.ts';
-
-const claim: Claim = { runId: 'mine', key: 'k', fingerprint: 'f', seqRef: null, leaseMs: 500, ttlMs: 60_000, maxAttempts: 3, seenAtMs: 7 };
-const record = (changes: Partial<DedupRecord> = {}): DedupRecord => ({
-  v: 1,
-  rev: 4,
-  state: 'running',
-  runId: 'other',
-  attempts: 2,
-  leaseMs: 500,
-  ttlMs: 60_000,
-  key: 'k',
-  fingerprint: 'f',
-  seqRef: null,
-  firstSeenAtMs: 1,
-  result: null,
-  ...changes,
-});
-const stored = (changes: Partial<DedupRecord>, ageMs: number) => ({
-  record: record(changes),
-  version: 'v4',
-  writtenAtMs: 1_000,
-  nowMs: 1_000 + ageMs,
-});
+import { decideClaim, decideInbox } from '../../src/shared/dedup/decide.ts';
+import { claim, storedRecord as stored } from '../support/dedup-records.ts';
 
 describe('decideClaim', () => {
   test('an unseen key runs, as the first attempt of revision 1', () => {

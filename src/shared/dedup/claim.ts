@@ -1,4 +1,5 @@
-import { dedupKeyOf, fingerprintOf, type KeyOf, type Message, sequenceRefOf } from '../message.ts';
+import { ToolkitError } from '../errors.ts';
+import { dedupKeyOf, fingerprintOf, type KeyOf, type Message, originIdOf, sequenceRefOf } from '../message.ts';
 import { documentId, encodeName, hash } from '../names.ts';
 import type { Options } from '../options.ts';
 import type { System } from '../ports.ts';
@@ -10,31 +11,67 @@ export type Claimant = {
   readonly consumer: string;
   readonly system: System;
   readonly keyOf?: KeyOf;
+  /** `external`: a run that died is not simply run again. */
+  readonly effects?: 'internal' | 'external';
 };
 
-/** What one delivery claims, and under which document id. */
+/** What one run claims, and under which document id. */
 export type DedupClaim = { readonly documentId: string; readonly claim: Claim };
+/** What is claimed: a key, what stands under it, and where it came from. */
+export type Claimed = Pick<Claim, 'key' | 'fingerprint'> & Partial<Pick<Claim, 'seqRef' | 'messageId' | 'originId'>>;
 
-/** Makes the claim of a delivery: computed once and before the handler, which may change its input. */
+/** A consumer's name is part of every document id and of a dead letter's attribute. */
+const consumerBytes = 256;
+
+/**
+ * Makes the claims of a consumer's runs, each with an id of its own.
+ * @throws INVALID_SETTINGS for a consumer that has no name or too long a one
+ */
 export function createClaims(
-  { consumer, system, keyOf }: Claimant,
-  options: Options<typeof dedupOptions>,
-): (message: Message) => DedupClaim {
-  const scope = encodeName(consumer, 'the consumer');
-  return (message) => {
-    const key = dedupKeyOf(message, keyOf);
-    return {
-      documentId: documentId(scope, hash(key)),
-      claim: {
-        runId: system.randomId(),
-        key,
-        fingerprint: fingerprintOf(message),
-        seqRef: sequenceRefOf(message) ?? null,
-        leaseMs: options.leaseMs,
-        ttlMs: options.ttlSeconds * 1000,
-        maxAttempts: options.maxAttempts,
-        seenAtMs: system.clock.nowMs(),
-      },
-    };
+  { consumer, system, effects = 'internal' }: Omit<Claimant, 'keyOf'>,
+  { leaseMs, ttlSeconds, maxAttempts }: Pick<Options<typeof dedupOptions>, 'leaseMs' | 'ttlSeconds' | 'maxAttempts'>,
+): (claimed: Claimed) => DedupClaim {
+  const scope = consumerScope(consumer);
+  return ({ key, fingerprint, seqRef = null, messageId = '', originId = messageId }) => ({
+    documentId: documentId(scope, hash(key)),
+    claim: {
+      runId: system.randomId(),
+      key,
+      fingerprint,
+      seqRef,
+      messageId,
+      originId,
+      leaseMs,
+      ttlMs: ttlSeconds * 1000,
+      maxAttempts,
+      effects,
+      seenAtMs: system.clock.nowMs(),
+    },
+  });
+}
+
+/**
+ * What a delivery claims: computed once and before the handler, which may change its input.
+ * @throws KEY_MISSING, MALFORMED_MESSAGE
+ */
+export function claimedBy(message: Message, keyOf?: KeyOf): Claimed {
+  return {
+    key: dedupKeyOf(message, keyOf),
+    fingerprint: fingerprintOf(message),
+    seqRef: sequenceRefOf(message) ?? null,
+    messageId: message.messageId,
+    originId: originIdOf(message),
   };
+}
+
+/**
+ * A consumer's name as the first part of its document ids.
+ * @throws INVALID_SETTINGS
+ */
+export function consumerScope(consumer: string): string {
+  const isName = typeof consumer === 'string' && consumer !== '' && consumer.isWellFormed();
+  const scope = isName ? encodeName(consumer, 'the consumer') : '';
+  if (scope !== '' && scope.length <= consumerBytes) return scope;
+  const why = isName ? `takes ${scope.length} bytes encoded; at most ${consumerBytes} are allowed` : 'is empty or no well-formed text';
+  throw new ToolkitError('INVALID_SETTINGS', `the consumer's name ${why}`);
 }

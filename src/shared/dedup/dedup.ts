@@ -1,17 +1,32 @@
-import { textOf } from '../errors.ts';
-import { holdLease } from '../lease.ts';
-import type { Message } from '../message.ts';
+import { errorCodeOf, textOf } from '../errors.ts';
+import type { KeyOf, Message } from '../message.ts';
+import { meteredStore, telemetry } from '../metrics.ts';
 import { type Options, readOptions } from '../options.ts';
-import type { Context, Handler, Log, RecordStore, Stored, VerdictHandler, Version } from '../ports.ts';
-import { settledPut } from '../settled.ts';
-import { ack, deadLetter, nack, neverThrowing, type Verdict, verdictOf, verdictOfError } from '../verdict.ts';
-import { type Claimant, createClaims, type DedupClaim } from './claim.ts';
-import { type Claim, conflictVerdict, type DedupRecord, decideClaim } from './decide.ts';
+import type { Context, Handler, Log, Meter, RecordStore, VerdictHandler } from '../ports.ts';
+import { neverThrowing, type Verdict, verdictOf } from '../verdict.ts';
+import { type Claimant, claimedBy, createClaims } from './claim.ts';
+import type { DedupRecord } from './decide.ts';
+import { createJoining } from './joining.ts';
 import { dedupOptions } from './options.ts';
+import { about, type Delivery, handled, type OutcomeParts, type Replay, verdictOfOutcome } from './outcomes.ts';
+import { createRunner, type Outcome, type Reconcile, type Run } from './run.ts';
 
 export type DedupParts = Claimant & {
   readonly store: RecordStore<DedupRecord>;
   readonly log: Log;
+  readonly meter?: Meter;
+  readonly keyOf?: KeyOf;
+  /** A message without the key that `keyOf` looks for: a dead letter (default), or run without dedup, with a warning. */
+  readonly onMissingKey?: 'deadLetter' | 'run';
+  /** While the store is down: no message is run (default), or each is run without dedup, counted. */
+  readonly onOutage?: 'closed' | 'open';
+  /** Counts what would not be run, and runs everything. */
+  readonly shadow?: boolean;
+  /** With `effects: 'external'`: says what became of a run that died; without it such a message is a dead letter. */
+  readonly reconcile?: Reconcile;
+  /** Results are kept only with it. */
+  readonly replay?: Replay;
+  readonly tombstones?: NonNullable<OutcomeParts['tombstones']>;
   readonly options?: Partial<Options<typeof dedupOptions>>;
 };
 
@@ -21,74 +36,58 @@ export type DedupParts = Claimant & {
  * @throws INVALID_SETTINGS here, and never while messages are handled
  */
 export function createDedup(parts: DedupParts): (handle: Handler) => VerdictHandler {
-  const { store, system, log } = parts;
-  const options = readOptions(dedupOptions, parts.options);
-  const claimOf = createClaims(parts, options);
-  const storeParts = { store, system, storeTimeoutMs: options.storeTimeoutMs };
+  const { system, log, consumer, keyOf, replay, tombstones, shadow = false } = parts;
+  const { maxResultBytes, storeTimeoutMs, ...options } = readOptions(dedupOptions, parts.options);
+  const watched = telemetry(consumer, log, parts.meter);
+  const outcomeParts: OutcomeParts = { consumer, telemetry: watched, maxResultBytes, replay, tombstones };
+  const store = meteredStore(parts.store, parts.meter, system);
+  const runOnce = createRunner({ store, system, telemetry: watched, storeTimeoutMs, reconcile: parts.reconcile });
+  // Shadow mode decides nothing, so nobody is asked to reconcile either.
+  const claimOf = createClaims({ ...parts, ...(shadow && { effects: 'internal' }) }, options);
 
-  /** One put where nothing is stored; each lost race costs a decision on what the winner wrote. */
-  const take = async (documentId: string, claim: Claim) => {
-    const keepMs = claim.ttlMs + claim.leaseMs;
-    let current: Stored<DedupRecord> | undefined;
-    for (;;) {
-      const decision = decideClaim(current, claim);
-      const sentAtMs = system.clock.monotonicMs();
-      const holding = (record: DedupRecord, version: Version) =>
-        ({ kind: 'holding', claimed: { key: documentId, record, version, sentAtMs, keepMs } }) as const;
-      if (decision.kind === 'claimed') return holding(decision.record, decision.version);
-      if (decision.kind !== 'run') return decision;
-      const put = await settledPut(storeParts, documentId, decision.write, current?.version ?? 'absent', keepMs);
-      if (put.kind === 'applied') return holding(decision.write, put.version);
-      current = put.current;
-    }
-  };
-
-  const deliver = async (handle: Handler, message: Message, context: Context, { documentId, claim }: DedupClaim): Promise<Verdict> => {
-    const taken = await take(documentId, claim);
-    if (taken.kind === 'duplicate') return ack('duplicate');
-    if (taken.kind === 'busy') return nack('inProgress', taken.retryAfterMs);
-    if (taken.kind === 'conflict') return conflictVerdict(claim);
-    if (taken.kind === 'exhausted') return deadLetter('attempts', `${claim.maxAttempts} runs failed`);
-
-    const lease = holdLease(storeParts, log, taken.claimed);
-    const signal = AbortSignal.any([context.signal, lease.signal]);
-    let verdict: Verdict;
-    let thrown = false;
+  const deliver = async (handle: Handler, delivery: Delivery, context: Context): Promise<Verdict> => {
+    let begun: Promise<Verdict> | undefined;
+    const work = (run?: Run) => {
+      const ended = handled(outcomeParts, handle, delivery, context, run);
+      begun = ended.then(({ value }) => value);
+      return ended;
+    };
+    /** The handler's own verdict, whatever the store says. */
+    const unjudged = (): Promise<Verdict> => begun ?? work().then(({ value }) => value);
+    let outcome: Outcome<Verdict>;
     try {
-      verdict = verdictOf(await handle(message, { ...context, signal, idempotencyKey: claim.key, fence: taken.claimed.record.rev }));
+      outcome = await runOnce(delivery, work);
     } catch (error) {
-      thrown = true;
-      verdict = verdictOfError(error);
-      log.warn({ key: claim.key, messageId: message.messageId, reason: textOf(error) }, 'handler failed');
+      if (!shadow && (parts.onOutage !== 'open' || errorCodeOf(error) !== 'STORE_UNAVAILABLE')) throw error;
+      watched.count('ptk.dedup.unguarded', { reason: 'outage' });
+      log.warn({ ...about(delivery), reason: textOf(error) }, 'run without dedup');
+      return unjudged();
     }
-    if (verdict.kind === 'ack') {
-      const ended = await lease.end((record) => ({ ...record, state: 'done', result: verdict.reason }), claim.ttlMs);
-      if (ended === 'recordLost')
-        log.error({ key: claim.key, messageId: message.messageId }, 'the store lost the claim while its handler ran');
-      return ended === 'lost' ? nack('leaseLost') : verdict;
+    if (!shadow) return verdictOfOutcome(outcomeParts, outcome, delivery);
+    if (outcome.kind !== 'ended') {
+      watched.count('ptk.dedup.shadowed', { reason: outcome.kind });
+      log.info({ ...about(delivery), reason: outcome.kind }, 'would not have run');
     }
-    // What a handler hands back by a verdict of its own is no failed attempt.
-    const attemptsBack = thrown ? 0 : 1;
-    await lease
-      .end((record) => ({ ...record, state: 'failed', attempts: record.attempts - attemptsBack }), claim.ttlMs)
-      .catch((error: unknown) => log.warn({ key: claim.key, reason: textOf(error) }, 'key not freed; its lease will end'));
-    return verdict;
+    return unjudged();
   };
 
-  /** A copy of a message that this process is already handling joins that run and makes no store call. */
-  const running = new Map<string, Promise<Verdict>>();
+  const deliverWithoutKey = async (handle: Handler, message: Message, context: Context, error: unknown): Promise<Verdict> => {
+    if (errorCodeOf(error) !== 'KEY_MISSING' || parts.onMissingKey !== 'run') throw error;
+    watched.count('ptk.dedup.unguarded', { reason: 'key missing' });
+    log.warn({ messageId: message.messageId, reason: textOf(error) }, 'run without dedup');
+    return verdictOf(await handle(message, context));
+  };
 
-  return (handle) =>
-    neverThrowing(log, async (message, context) => {
-      const claim = claimOf(message);
-      const identity = JSON.stringify([claim.documentId, claim.claim.fingerprint, claim.claim.seqRef]);
-      const first = running.get(identity);
-      if (first !== undefined) {
-        const verdict = await first;
-        return verdict.kind === 'ack' ? ack('duplicate') : verdict;
+  return (handle) => {
+    const joining = createJoining(outcomeParts, (delivery, context) => deliver(handle, delivery, context));
+    return neverThrowing(log, async (message, context) => {
+      let delivery: Delivery;
+      try {
+        delivery = { message, ...claimOf(claimedBy(message, keyOf)) };
+      } catch (error) {
+        return deliverWithoutKey(handle, message, context, error);
       }
-      const run = deliver(handle, message, context, claim).finally(() => running.delete(identity));
-      running.set(identity, run);
-      return run;
+      return shadow ? deliver(handle, delivery, context) : joining(delivery, context);
     });
+  };
 }

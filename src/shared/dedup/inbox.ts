@@ -1,11 +1,15 @@
-import type { Message } from '../message.ts';
+import { ToolkitError } from '../errors.ts';
+import type { KeyOf } from '../message.ts';
+import { telemetry } from '../metrics.ts';
 import { type Options, readOptions } from '../options.ts';
-import type { Context, Handler, Log, Stored, VerdictHandler } from '../ports.ts';
+import type { Context, Handler, Log, Meter, Stored, VerdictHandler } from '../ports.ts';
 import { ack, nack, neverThrowing, type Verdict, verdictOf } from '../verdict.ts';
 import { jittered, pause } from '../waiting.ts';
-import { type Claimant, createClaims } from './claim.ts';
-import { type Claim, conflictVerdict, type DedupRecord, decideInbox, type InboxDecision } from './decide.ts';
+import { type Claimant, claimedBy, createClaims } from './claim.ts';
+import { type DedupRecord, decideInbox, type InboxDecision } from './decide.ts';
+import { createJoining } from './joining.ts';
 import { dedupOptions } from './options.ts';
+import { type Delivery, keptResult, type OutcomeParts, type Replay, verdictOfOutcome } from './outcomes.ts';
 
 /** Records and the user's own documents in one transaction. */
 export interface InboxStore<Transaction> {
@@ -23,9 +27,13 @@ export interface InboxStore<Transaction> {
   get(key: string): Promise<Stored<DedupRecord> | undefined>;
 }
 
-export type InboxParts<Transaction> = Claimant & {
+export type InboxParts<Transaction> = Omit<Claimant, 'effects'> & {
   readonly store: InboxStore<Transaction>;
   readonly log: Log;
+  readonly meter?: Meter;
+  readonly keyOf?: KeyOf;
+  /** Results are kept only with it. */
+  readonly replay?: Replay;
   readonly options?: Partial<Options<typeof dedupOptions>>;
 };
 
@@ -43,40 +51,55 @@ const contentionPauseMs = 200;
  * a process dies. Two copies at the same time may both run the handler; one of them commits.
  */
 export function createInbox<Transaction>(parts: InboxParts<Transaction>): (handle: Handler<InboxContext<Transaction>>) => VerdictHandler {
-  const { store, system, log } = parts;
-  const options = readOptions(dedupOptions, parts.options);
+  const { store, system, log, consumer, keyOf, replay } = parts;
+  const { maxResultBytes, ...options } = readOptions(dedupOptions, parts.options);
+  const watched = telemetry(consumer, log, parts.meter);
+  const outcomeParts: OutcomeParts = { consumer, telemetry: watched, maxResultBytes, replay };
   const claimOf = createClaims(parts, options);
 
-  const deliver = async (handle: Handler<InboxContext<Transaction>>, message: Message, context: Context): Promise<Verdict> => {
-    const { documentId, claim } = claimOf(message);
-    let verdict: Verdict = nack('failed');
+  const settled = async (decision: Exclude<InboxDecision, { kind: 'run' }>, delivery: Delivery): Promise<Verdict> => {
+    if (decision.kind === 'committed') return ack('processed');
+    if (decision.kind === 'unreadable')
+      throw new ToolkitError('RECORD_UNREADABLE', `the record ${delivery.documentId} is of ${decision.found}; this version reads format 1`);
+    return verdictOfOutcome(outcomeParts, decision, delivery);
+  };
+
+  const deliver = async (handle: Handler<InboxContext<Transaction>>, delivery: Delivery, context: Context): Promise<Verdict> => {
+    const { documentId, claim, message } = delivery;
+    const found = { verdict: nack('failed') as Verdict, decision: undefined as Exclude<InboxDecision, { kind: 'run' }> | undefined };
     const work = async (marker: Stored<DedupRecord> | undefined, transaction: Transaction) => {
       const decision = decideInbox(marker, claim);
       if (decision.kind !== 'run') {
-        verdict = settled(decision, claim);
+        found.decision = decision;
         return undefined;
       }
-      verdict = verdictOf(await handle(message, { ...context, idempotencyKey: claim.key, fence: decision.write.rev, transaction }));
-      return verdict.kind === 'ack' ? decision.write : undefined;
+      const returned = await handle(message, { ...context, idempotencyKey: claim.key, fence: decision.write.rev, transaction });
+      found.verdict = verdictOf(returned);
+      if (found.verdict.kind !== 'ack') return undefined;
+      return { ...decision.write, result: returned === found.verdict ? null : keptResult(outcomeParts, returned, claim) };
     };
     for (let tries = 1; tries <= contentionTries; tries++) {
       try {
-        if ((await store.transact(documentId, work, claim.ttlMs)) !== 'contended') return verdict;
+        const committed = await store.transact(documentId, work, claim.ttlMs);
+        if (found.decision) return settled(found.decision, delivery);
+        if (committed !== 'contended') {
+          watched.count('ptk.dedup.handled', { outcome: found.verdict.kind === 'ack' ? 'processed' : 'failed' });
+          return found.verdict;
+        }
       } catch (error) {
         const decision = decideInbox(await store.get(documentId), claim);
-        if (decision.kind !== 'run') return settled(decision, claim);
+        if (decision.kind !== 'run') return settled(decision, delivery);
+        watched.count('ptk.dedup.handled', { outcome: 'failed' });
         throw error;
       }
       await pause(system.clock, jittered(system, contentionPauseMs));
     }
+    watched.count('ptk.dedup.in_progress');
     return nack('inProgress');
   };
 
-  return (handle) => neverThrowing(log, (message, context) => deliver(handle, message, context));
-}
-
-function settled(decision: Exclude<InboxDecision, { kind: 'run' }>, claim: Claim): Verdict {
-  if (decision.kind === 'committed') return ack('processed');
-  if (decision.kind === 'duplicate') return ack('duplicate');
-  return conflictVerdict(claim);
+  return (handle) => {
+    const joining = createJoining(outcomeParts, (delivery, context) => deliver(handle, delivery, context));
+    return neverThrowing(log, async (message, context) => joining({ message, ...claimOf(claimedBy(message, keyOf)) }, context));
+  };
 }

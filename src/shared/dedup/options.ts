@@ -22,6 +22,13 @@ export const dedupOptions = {
     env: 'DEDUP_MAX_ATTEMPTS',
     about: 'After so many failed runs the message is dead-lettered; 0 leaves that to the subscription.',
   },
+  maxResultBytes: {
+    default: 65_536,
+    min: 0,
+    max: 900_000,
+    env: 'DEDUP_MAX_RESULT_BYTES',
+    about: 'A result that takes more is not kept, with a warning; a Firestore document holds 1 MiB.',
+  },
   storeTimeoutMs: {
     default: 10_000,
     min: 100,

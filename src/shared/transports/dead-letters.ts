@@ -15,7 +15,7 @@ export function deadLetterTopic(publisher: Publisher, topic: string): DeadLetter
         [attribute.deadDetail]: verdict.detail.slice(0, detailChars),
         [attribute.deadSource]: message.subscription.slice(0, detailChars),
       };
-      const letter = forwarded(message, keyOrId(message), dead);
+      const letter = forwarded(message, verdict.key ?? keyOrId(message), dead);
       await publisher.publish(topic, [{ ...letter, attributes: fitting(letter.attributes) }]);
     },
   };

@@ -1,0 +1,140 @@
+import { textOf } from '../errors.ts';
+import { type Message, type OutgoingMessage, tombstoneOf, traceIdOf } from '../message.ts';
+import type { Telemetry } from '../metrics.ts';
+import { hash } from '../names.ts';
+import type { Context, Handler } from '../ports.ts';
+import { ack, deadLetter, nack, type Verdict, verdictOf, verdictOfError } from '../verdict.ts';
+import type { DedupClaim } from './claim.ts';
+import { type Claim, type DedupRecord, duplicateKind } from './decide.ts';
+import { decodeResult, encodeResult } from './results.ts';
+import type { Ended, Outcome, Run } from './run.ts';
+
+/** What the first run returned; not kept where it was over `maxResultBytes` or no JSON. */
+export type FirstResult = { readonly isKept: boolean; readonly value: unknown; readonly firstSeenAtMs: number };
+/** Called for each duplicate, before its ack. A throw gives the duplicate back. */
+export type Replay = (message: Message, first: FirstResult) => Promise<void>;
+
+export type OutcomeParts = {
+  readonly consumer: string;
+  readonly telemetry: Telemetry;
+  readonly maxResultBytes: number;
+  readonly replay?: Replay | undefined;
+  /** Where a number goes whose message ends here, when a fifo layer follows over a topic (protocol 6.2). */
+  readonly tombstones?: ((message: OutgoingMessage) => Promise<void>) | undefined;
+};
+
+/** One delivery with what it claims. */
+export type Delivery = DedupClaim & { readonly message: Message };
+
+/** Ids for the log; never the payload. */
+export const about = ({ message, claim: { key } }: Delivery) => ({ key, messageId: message.messageId, traceId: traceIdOf(message) });
+
+/**
+ * The handler with its context, judged: a throw is a failed attempt, and what it hands back by a verdict of its own is none.
+ * @param run none where the delivery holds no key
+ */
+export async function handled(
+  parts: OutcomeParts,
+  handle: Handler,
+  delivery: Delivery,
+  context: Context,
+  run?: Run,
+): Promise<Ended<Verdict>> {
+  const { log, count } = parts.telemetry;
+  const held: Context = {
+    ...context,
+    get signal() {
+      return run ? AbortSignal.any([context.signal, run.signal]) : context.signal;
+    },
+    idempotencyKey: delivery.claim.key,
+    ...(run && { fence: run.fence }),
+  };
+  try {
+    const returned = await handle(delivery.message, held);
+    const verdict = verdictOf(returned);
+    if (verdict.kind !== 'ack') return { value: verdict, state: 'released', result: null };
+    count('ptk.dedup.handled', { outcome: 'processed' });
+    return { value: verdict, state: 'done', result: returned === verdict ? null : keptResult(parts, returned, delivery.claim) };
+  } catch (error) {
+    count('ptk.dedup.handled', { outcome: 'failed' });
+    log.warn({ ...about(delivery), reason: textOf(error) }, 'handler failed');
+    return { value: verdictOfError(error), state: 'failed', result: null };
+  }
+}
+
+export function keptResult(
+  { replay, maxResultBytes, telemetry: { log, count } }: OutcomeParts,
+  value: unknown,
+  { key }: Claim,
+): string | null {
+  if (!replay) return null;
+  const encoded = encodeResult(value, maxResultBytes);
+  if (encoded.text !== null) return encoded.text;
+  count('ptk.dedup.results_dropped', { reason: encoded.dropped });
+  log.warn({ key, reason: encoded.dropped, limitBytes: maxResultBytes }, 'result not kept');
+  return null;
+}
+
+/** What becomes of the delivery. */
+export async function verdictOfOutcome(parts: OutcomeParts, outcome: Outcome<Verdict>, delivery: Delivery): Promise<Verdict> {
+  const { claim } = delivery;
+  switch (outcome.kind) {
+    case 'ended':
+      return passedOn(parts, outcome.ended.value, delivery);
+    case 'threw':
+      throw outcome.error;
+    case 'leaseLost':
+      return nack('leaseLost');
+    case 'busy':
+      parts.telemetry.count('ptk.dedup.in_progress');
+      return nack('inProgress', outcome.retryAfterMs);
+    case 'duplicate':
+      return duplicateOf(parts, outcome.record, delivery);
+    case 'conflict':
+      parts.telemetry.count('ptk.dedup.conflicts');
+      return passedOn(parts, deadLetter('conflict', evidence(parts, outcome.record, claim)), delivery);
+    case 'escalated':
+      return passedOn(parts, deadLetter('abandoned', evidence(parts, outcome.record, claim)), delivery);
+    case 'exhausted':
+      return passedOn(parts, deadLetter('attempts', `${claim.maxAttempts} runs failed`), delivery);
+  }
+}
+
+/** What a duplicate needs to know of the run before it. */
+export type FirstRun = Pick<DedupRecord, 'messageId' | 'originId' | 'seqRef' | 'result' | 'firstSeenAtMs'>;
+
+/** The first run's result is replayed, and a number of its own goes on, before the duplicate is acked. */
+export async function duplicateOf(parts: OutcomeParts, first: FirstRun, delivery: Delivery): Promise<Verdict> {
+  const { replay, telemetry } = parts;
+  const kind = duplicateKind(first, delivery.claim);
+  telemetry.count('ptk.dedup.duplicates', { kind });
+  telemetry.log.debug({ ...about(delivery), kind }, 'duplicate');
+  const { seqRef } = delivery.claim;
+  if (replay) await replay(delivery.message, { value: undefined, ...decodeResult(first.result), firstSeenAtMs: first.firstSeenAtMs });
+  if (seqRef && JSON.stringify(seqRef) !== JSON.stringify(first.seqRef)) await passTombstone(parts, delivery, 'duplicate');
+  return ack('duplicate');
+}
+
+async function passedOn(parts: OutcomeParts, verdict: Verdict, delivery: Delivery): Promise<Verdict> {
+  if (verdict.kind !== 'deadLetter') return verdict;
+  if (delivery.claim.seqRef) await passTombstone(parts, delivery, verdict.reason);
+  return deadLetter(verdict.reason, verdict.detail, delivery.claim.key);
+}
+
+const passTombstone = async ({ tombstones }: OutcomeParts, { message, claim }: Delivery, reason: string): Promise<void> =>
+  tombstones?.(tombstoneOf(message, claim.key, reason));
+
+/** Why a message under a known key is a dead letter, for `pubsub-toolkit redrive`; no payload. */
+export type Evidence = {
+  readonly consumer: string;
+  readonly keyHash: string;
+  readonly fingerprint: string;
+  readonly stored: string;
+  readonly firstSeenAt: string;
+};
+
+function evidence({ consumer }: OutcomeParts, record: DedupRecord, { key, fingerprint }: Claim): string {
+  const firstSeenAt = new Date(record.firstSeenAtMs).toISOString();
+  const found: Evidence = { consumer, keyHash: hash(key), fingerprint, stored: record.fingerprint, firstSeenAt };
+  return JSON.stringify(found);
+}

@@ -1,0 +1,56 @@
+import type { Log, Meter, RecordStore, Revised, System } from './ports.ts';
+
+/** Every number that the toolkit gives out; attributes hold names and reasons, never a key or a payload. */
+export const metrics = {
+  'ptk.dedup.handled': { kind: 'counter', about: 'runs that ended, by `outcome`: processed, failed' },
+  'ptk.dedup.duplicates': {
+    kind: 'counter',
+    about: 'by `kind`: redelivery (the broker), publisher_retry, hop (delay, dead letter), zombie (a run that outlived its lease)',
+  },
+  'ptk.dedup.in_progress': { kind: 'counter', about: 'deliveries that met a run in progress' },
+  'ptk.dedup.conflicts': { kind: 'counter', about: 'other content under a finished key' },
+  'ptk.dedup.lease_lost': { kind: 'counter', about: 'runs whose key another run took' },
+  'ptk.dedup.record_lost': { kind: 'counter', about: 'records that the store lost while their run went on' },
+  'ptk.dedup.abandoned': { kind: 'counter', about: 'dead runs with effects outside, by `decision`: done, run_again, escalated' },
+  'ptk.dedup.unguarded': { kind: 'counter', about: 'runs without dedup: the store was down (`open`), or the key was missing' },
+  'ptk.dedup.shadowed': { kind: 'counter', about: 'what shadow mode would not have run, by `reason`' },
+  'ptk.dedup.results_dropped': { kind: 'counter', about: 'results not kept, by `reason`: size, form' },
+  'ptk.store.duration': { kind: 'histogram', unit: 'ms', about: 'calls of a record store, by `call` and `outcome`' },
+} as const satisfies Readonly<Record<string, { kind: 'counter' | 'histogram'; unit?: string; about: string }>>;
+
+export type MetricName = keyof typeof metrics;
+
+export const silentMeter: Meter = { record: () => {} };
+
+/** A store whose calls are measured. */
+export function meteredStore<R extends Revised>(
+  store: RecordStore<R>,
+  meter: Meter | undefined,
+  { clock }: Pick<System, 'clock'>,
+): RecordStore<R> {
+  if (!meter) return store;
+  const measured = async <T>(call: string, work: Promise<T>, outcomeOf: (result: T) => string): Promise<T> => {
+    const startMs = clock.monotonicMs();
+    let outcome = 'error';
+    try {
+      const result = await work;
+      outcome = outcomeOf(result);
+      return result;
+    } finally {
+      meter.record('ptk.store.duration', { call, outcome }, clock.monotonicMs() - startMs);
+    }
+  };
+  return {
+    get: (key) => measured('get', store.get(key), () => 'ok'),
+    put: (key, record, expected, keepMs) =>
+      measured('put', store.put(key, record, expected, keepMs), (result) => ('version' in result ? 'ok' : 'conflict')),
+  };
+}
+
+/** What the layers of a consumer tell the world: a log, and numbers under the consumer's name. */
+export type Telemetry = { readonly log: Log; count(name: MetricName, attributes?: Readonly<Record<string, string>>): void };
+
+export const telemetry = (consumer: string, log: Log, meter: Meter = silentMeter): Telemetry => ({
+  log,
+  count: (name, attributes = {}) => meter.record(name, { consumer, ...attributes }),
+});
