@@ -28,6 +28,50 @@ describe('decideClaim', () => {
     expect(decideClaim(stored(changes, ageMs), claim)).toMatchObject(expected);
   });
 
+  test.each([
+    ['running, 499 ms old', {}, 499, { kind: 'busy', retryAfterMs: 1 }],
+    ['running, 500 ms old', {}, 500, { kind: 'abandoned', record: { runId: 'other' } }],
+    ['running by this delivery, 500 ms old', { runId: 'mine' }, 500, { kind: 'abandoned' }],
+    ['failed', { state: 'failed' }, 500, { kind: 'run' }],
+    ['done', { state: 'done' }, 500, { kind: 'duplicate' }],
+  ] as const)('with effects outside: %s', (_, changes, ageMs, expected) => {
+    expect(decideClaim(stored(changes, ageMs), { ...claim, effects: 'external' })).toMatchObject(expected);
+  });
+
+  test.each([
+    ['format 0', { v: 0 }],
+    ['format 2', { v: 2 }],
+    ['format unknown', { v: undefined }],
+    ['format unknown', { v: '1' }],
+    ['format 1 with missing fields', { state: 'paused' }],
+    ['format 1 with missing fields', { leaseMs: undefined }],
+    ['format 1 with missing fields', { ttlMs: '60000' }],
+    ['format 1 with missing fields', { runId: 7 }],
+  ])('what is stored is no record of this version: %s, as in %o', (found, changes) => {
+    const odd = stored(changes as object, 0);
+    expect([decideClaim(odd, claim), decideInbox(odd, claim)]).toEqual([
+      { kind: 'unreadable', found },
+      { kind: 'unreadable', found },
+    ]);
+  });
+
+  test.each([
+    ['done', { state: 'done' }, 59_999, 'duplicate'],
+    ['done, at the end of its time', { state: 'done' }, 60_000, 'run'],
+    ['running', { state: 'running' }, 499, 'duplicate'],
+    ['running, its lease over', { state: 'running' }, 500, 'duplicate'],
+    ['failed', { state: 'failed' }, 0, 'duplicate'],
+  ] as const)('a copy of what an operator replaced, where its successor is %s', (_, changes, ageMs, kind) => {
+    const current = stored({ ...changes, fingerprint: 'new', supersedes: 'f' }, ageMs);
+    expect(decideClaim(current, claim).kind).toBe(kind);
+    if (changes.state === 'done') expect(decideInbox(current, claim).kind).toBe(kind);
+  });
+
+  test('a key whose time is over begins anew: only its revision goes on', () => {
+    const over = stored({ state: 'done', fingerprint: 'new', supersedes: 'old' }, 60_000);
+    expect(decideClaim(over, claim)).toMatchObject({ kind: 'run', write: { rev: 5, attempts: 1, supersedes: null, firstSeenAtMs: 7 } });
+  });
+
   test('without a limit a key may fail for ever', () => {
     expect(decideClaim(stored({ state: 'failed', attempts: 999 }, 0), { ...claim, maxAttempts: 0 })).toMatchObject({
       kind: 'run',

@@ -7,7 +7,7 @@ import type { Handler, RecordStore } from '../../src/shared/ports.ts';
 import { ack, deadLetter, nack } from '../../src/shared/verdict.ts';
 import { silentLog, testMessage } from '../../src/testing/doubles.ts';
 import { faultyStore, type StoreFault, silentStore } from '../support/faulty-store.ts';
-import { gate, manualSystem } from '../support/manual-system.ts';
+import { gate, manualSystem, settled } from '../support/manual-system.ts';
 
 const context = () => ({ signal: new AbortController().signal });
 const options = { leaseMs: 3_000, ttlSeconds: 60, storeTimeoutMs: 1_000 };
@@ -20,17 +20,6 @@ function setUp(faults: (StoreFault | 'none')[] = [], maxAttempts = 0) {
   const worker = (over: RecordStore<DedupRecord> = store) =>
     createDedup({ consumer: 'c', store: over, system, log: silentLog, options: { ...options, maxAttempts } });
   return { system, records, store, worker };
-}
-
-/** Lets manual time pass until the work is done. */
-async function settled<T>(system: ReturnType<typeof manualSystem>, work: Promise<T>): Promise<T> {
-  let done = false;
-  const finished = work.finally(() => {
-    done = true;
-  });
-  finished.catch(() => {});
-  for (let turn = 0; turn < 500 && !done; turn++) await system.time.advance(10);
-  return finished;
 }
 
 const counting = (answer: unknown = undefined) => {
@@ -146,7 +135,7 @@ describe('dedup', () => {
     const { records, worker } = setUp();
     expect(await worker()(counting(nack('early')))(testMessage({ messageId: '9' }), context())).toEqual(nack('early'));
     expect(await worker()(counting(deadLetter('refused', 'no')))(testMessage({ messageId: '9' }), context())).toEqual(
-      deadLetter('refused', 'no'),
+      deadLetter('refused', 'no', 'projects/test/subscriptions/test/9'),
     );
     expect((await records.get(`c~${hash('projects/test/subscriptions/test/9')}`))?.record).toMatchObject({ state: 'failed', attempts: 0 });
   });

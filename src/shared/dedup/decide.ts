@@ -61,6 +61,9 @@ export function decideClaim(current: Stored<DedupRecord> | undefined, claim: Cla
   const { record, version, writtenAtMs, nowMs } = current;
   const found = formatFault(record);
   if (found !== undefined) return { kind: 'unreadable', found };
+  const isOver = record.state !== 'running' && nowMs >= writtenAtMs + record.ttlMs;
+  if (isOver) return { kind: 'run', write: running(claim, { rev: record.rev }, 1) };
+  if (record.supersedes === claim.fingerprint) return { kind: 'duplicate', record };
   if (record.state === 'running') {
     const leaseEndsAtMs = writtenAtMs + record.leaseMs;
     if (nowMs >= leaseEndsAtMs) {
@@ -69,8 +72,6 @@ export function decideClaim(current: Stored<DedupRecord> | undefined, claim: Cla
     }
     return record.runId === claim.runId ? { kind: 'claimed', record, version } : { kind: 'busy', retryAfterMs: leaseEndsAtMs - nowMs };
   }
-  if (nowMs >= writtenAtMs + record.ttlMs) return { kind: 'run', write: running(claim, record, 1) };
-  if (record.supersedes === claim.fingerprint) return { kind: 'duplicate', record };
   if (record.state === 'done') return { kind: record.fingerprint === claim.fingerprint ? 'duplicate' : 'conflict', record };
   if (claim.maxAttempts > 0 && record.attempts >= claim.maxAttempts) return { kind: 'exhausted' };
   return { kind: 'run', write: running(claim, record, record.attempts + 1) };
@@ -84,18 +85,19 @@ export type InboxDecision =
 
 /** Decides inside the transaction that will also hold the effect (protocol 2); a running or failed record is no obstacle there. */
 export function decideInbox(current: Stored<DedupRecord> | undefined, claim: Claim): InboxDecision {
-  const record = current?.record;
-  const found = record && formatFault(record);
+  if (!current) return { kind: 'run', write: { ...running(claim, undefined, 1), state: 'done' } };
+  const { record, writtenAtMs, nowMs } = current;
+  const found = formatFault(record);
   if (found !== undefined) return { kind: 'unreadable', found };
-  if (record && record.state !== 'running' && current.nowMs < current.writtenAtMs + record.ttlMs) {
-    if (record.supersedes === claim.fingerprint) return { kind: 'duplicate', record };
-    if (record.state === 'done' && record.runId === claim.runId) return { kind: 'committed' };
-    if (record.state === 'done') return { kind: record.fingerprint === claim.fingerprint ? 'duplicate' : 'conflict', record };
-  }
-  return { kind: 'run', write: { ...running(claim, record, 1), state: 'done' } };
+  if (nowMs >= writtenAtMs + record.ttlMs) return { kind: 'run', write: { ...running(claim, { rev: record.rev }, 1), state: 'done' } };
+  if (record.supersedes === claim.fingerprint) return { kind: 'duplicate', record };
+  if (record.state !== 'done') return { kind: 'run', write: { ...running(claim, record, 1), state: 'done' } };
+  if (record.runId === claim.runId) return { kind: 'committed' };
+  return { kind: record.fingerprint === claim.fingerprint ? 'duplicate' : 'conflict', record };
 }
 
-function running(claim: Claim, before: DedupRecord | undefined, attempts: number): DedupRecord {
+/** @param before what the key's life so far leaves to this run; of a life that is over, the revision alone */
+function running(claim: Claim, before: Partial<DedupRecord> | undefined, attempts: number): DedupRecord {
   const { runId, key, fingerprint, seqRef, messageId, originId, leaseMs, ttlMs, seenAtMs } = claim;
   return {
     v: 1,
