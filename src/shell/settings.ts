@@ -27,14 +27,44 @@ export const settings = {
     pattern: topicName,
   },
   SINK: { about: 'Where a message goes: `topic:NAME`, `https://…` or `module:./path.js`.', requiredBy: ['dedup', 'fifo'] },
-  STORE: { about: 'Where dedup keys live.', default: 'firestore', oneOf: ['firestore', 'redis'] },
+  SUBSCRIPTION: {
+    about: 'The subscription that pushes here; where it is set, its times are checked against the lease and the lifetime of keys.',
+  },
+  STORE: {
+    about: 'Where dedup keys live; `two-tier`: Redis in front, Firestore decides.',
+    default: 'firestore',
+    oneOf: ['firestore', 'redis', 'two-tier'],
+  },
   DEDUP_MODE: {
     about:
-      '`lease`: claim, run, end. `inbox`: the handler writes in the transaction that records the message (module sinks). `off`: fifo alone.',
+      '`lease`: claim, run, end. `inbox`: the handler writes in the transaction that records the message (module sinks). `shadow`: counts what it would not run, and runs it. `off`: fifo alone.',
     default: 'lease',
-    oneOf: ['lease', 'inbox', 'off'],
+    oneOf: ['lease', 'inbox', 'shadow', 'off'],
   },
-  REDIS_URL: { about: 'Of the Redis that keeps dedup keys, with `STORE=redis`.', pattern: /^rediss?:\/\/./ },
+  DEDUP_KEY: {
+    about:
+      'What makes two messages the same: `message-id`, `cloudevent`, `attribute:NAME,…`, `payload` or `payload:JSONPATH;…`; else `ptk-key`, CloudEvents ids or the message id.',
+  },
+  DEDUP_MISSING_KEY: {
+    about: 'A message without that key is a dead letter, or runs without dedup.',
+    default: 'dead-letter',
+    oneOf: ['dead-letter', 'run'],
+  },
+  DEDUP_ON_OUTAGE: {
+    about: 'While the store is down messages are given back (`closed`), or run without dedup (`open`).',
+    default: 'closed',
+    oneOf: ['closed', 'open'],
+  },
+  DEDUP_EFFECTS: {
+    about: '`external`: a run that died is not run again before `reconcile`, an export of the module sink, has said what became of it.',
+    default: 'internal',
+    oneOf: ['internal', 'external'],
+  },
+  REDIS_URL: {
+    about: 'Of the Redis that keeps dedup keys, with `STORE=redis` or `two-tier`; may hold user and password.',
+    pattern: /^rediss?:\/\/./,
+  },
+  REDIS_CLUSTER: { about: 'Whether `REDIS_URL` is a node of a cluster.', default: 'off', oneOf: ['on', 'off'] },
   REDIS_CA_FILE: { about: 'PEM file of the CA that signed the certificate of Redis.' },
   TASK_QUEUES: {
     about: 'Full names of the queues that hold delayed messages, comma-separated.',
@@ -65,9 +95,11 @@ export function readSettings(deployable: Deployable, environment: Environment): 
       throw invalid(`${name} is "${withoutSecret(value)}", which is not of its form. ${setting.about}`);
     values[name] = value;
   }
-  if (values.STORE === 'redis' && values.REDIS_URL === '') throw invalid('REDIS_URL is not set; STORE=redis needs it');
-  if (values.STORE === 'redis' && values.DEDUP_MODE === 'inbox')
+  if (values.STORE !== 'firestore' && values.REDIS_URL === '') throw invalid(`REDIS_URL is not set; STORE=${values.STORE} needs it`);
+  if (values.STORE !== 'firestore' && values.DEDUP_MODE === 'inbox')
     throw invalid('DEDUP_MODE=inbox needs STORE=firestore: effect and record commit in one transaction');
+  if (values.DEDUP_EFFECTS === 'external' && values.DEDUP_MODE === 'inbox')
+    throw invalid('DEDUP_EFFECTS=external needs DEDUP_MODE=lease: what commits with its record is not outside');
   return values as Settings;
 }
 

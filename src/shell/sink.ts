@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import type { Reconcile } from '../shared/dedup/run.ts';
 import { ToolkitError, textOf } from '../shared/errors.ts';
 import { dedupKeyOf, forwarded } from '../shared/message.ts';
 import type { Context, Handler, Publisher } from '../shared/ports.ts';
@@ -59,10 +60,27 @@ function httpSink(sink: string): Handler {
 }
 
 async function moduleSink<C extends Context>(path: string, folder: string): Promise<Handler<C>> {
+  const { default: handler } = await loadModule(path, folder);
+  if (typeof handler !== 'function') throw invalid(`SINK names the module ${path}, whose default export is no handler function`);
+  return handler as Handler<C>;
+}
+
+/**
+ * The export `reconcile` of a module sink; undefined where there is none.
+ * @throws INVALID_SETTINGS
+ */
+export async function sinkReconcile(sink: string, folder: string): Promise<Reconcile | undefined> {
+  const path = /^module:(.+)$/s.exec(sink)?.[1];
+  if (path === undefined) return undefined;
+  const { reconcile } = await loadModule(path, folder);
+  if (reconcile !== undefined && typeof reconcile !== 'function')
+    throw invalid(`SINK names the module ${path}, whose export reconcile is no function`);
+  return reconcile as Reconcile | undefined;
+}
+
+async function loadModule(path: string, folder: string): Promise<{ readonly default?: unknown; readonly reconcile?: unknown }> {
   const file = resolve(folder, path);
   if (!(await readFile(file).catch(() => undefined)))
     throw invalid(`SINK names the module ${path}, which is not in the deployable's folder`);
-  const loaded: { default?: unknown } = await import(pathToFileURL(file).href);
-  if (typeof loaded.default !== 'function') throw invalid(`SINK names the module ${path}, whose default export is no handler function`);
-  return loaded.default as Handler<C>;
+  return import(pathToFileURL(file).href);
 }

@@ -115,11 +115,13 @@ for (const target of pubsubTargets(embedded)) {
           return performance.now() - startedAtMs;
         };
         const [takenMs, refusedMs]: [number[], number[]] = [[], []];
-        for (const _ of [1, 2, 3, 4, 5]) {
+        const isQuick = () => Math.min(...refusedMs) < Math.max(100, 2 * Math.min(...takenMs));
+        // One quick answer shows it; a machine with other work may hold up any of them.
+        for (let tries = 0; tries < 20 && !isQuick(); tries++) {
           takenMs.push(await publishMs(9_500_000, 'OK'));
           refusedMs.push(await publishMs(11_000_000, 'INVALID_ARGUMENT'));
         }
-        expect(Math.min(...refusedMs)).toBeLessThan(Math.max(100, 2 * Math.min(...takenMs)));
+        expect(isQuick()).toBe(true);
       }),
       { differs: 'never answers it' },
     );

@@ -36,9 +36,15 @@ describe('readSettings', () => {
       FIRESTORE_DATABASE: '(default)',
       COLLECTION_PREFIX: '',
       DEAD_LETTER_TOPIC: '',
+      SUBSCRIPTION: '',
       STORE: 'firestore',
       DEDUP_MODE: 'lease',
+      DEDUP_KEY: '',
+      DEDUP_MISSING_KEY: 'dead-letter',
+      DEDUP_ON_OUTAGE: 'closed',
+      DEDUP_EFFECTS: 'internal',
       REDIS_URL: '',
+      REDIS_CLUSTER: 'off',
       REDIS_CA_FILE: '',
       TASK_QUEUES: '',
       RELEASE_SERVICE: '',
@@ -48,9 +54,13 @@ describe('readSettings', () => {
   });
 
   test.each([
-    ['STORE', 'mongo', 'firestore, redis'],
-    ['STORE', 'Redis', 'firestore, redis'],
-    ['DEDUP_MODE', 'none', 'lease, inbox, off'],
+    ['STORE', 'mongo', 'firestore, redis, two-tier'],
+    ['STORE', 'Redis', 'firestore, redis, two-tier'],
+    ['DEDUP_MODE', 'none', 'lease, inbox, shadow, off'],
+    ['DEDUP_MISSING_KEY', 'ignore', 'dead-letter, run'],
+    ['DEDUP_ON_OUTAGE', 'local', 'closed, open'],
+    ['DEDUP_EFFECTS', 'outside', 'internal, external'],
+    ['REDIS_CLUSTER', 'true', 'on, off'],
     ['LOG_LEVEL', 'trace', 'debug, info, warn, error'],
   ])('%s=%s is refused with what it may be', (name, value, allowed) => {
     expect(refusal('dedup', { ...dedup, [name]: value })).toBe(`${name} is "${value}"; it must be one of ${allowed}`);
@@ -96,8 +106,15 @@ describe('readSettings', () => {
 
   test('Redis needs its URL, and cannot commit in the transaction of an inbox', () => {
     expect(refusal('dedup', { ...dedup, STORE: 'redis' })).toBe('REDIS_URL is not set; STORE=redis needs it');
+    expect(refusal('dedup', { ...dedup, STORE: 'two-tier' })).toBe('REDIS_URL is not set; STORE=two-tier needs it');
     const redis = { ...dedup, STORE: 'redis', REDIS_URL: 'redis://h' };
     expect(readSettings('dedup', redis)).toMatchObject({ STORE: 'redis' });
     expect(refusal('dedup', { ...redis, DEDUP_MODE: 'inbox' })).toMatch(/^DEDUP_MODE=inbox needs STORE=firestore/);
+  });
+
+  test('what commits with its record is no effect outside', () => {
+    expect(refusal('dedup', { ...dedup, DEDUP_MODE: 'inbox', DEDUP_EFFECTS: 'external' })).toMatch(
+      /^DEDUP_EFFECTS=external needs DEDUP_MODE=lease/,
+    );
   });
 });

@@ -2,8 +2,9 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { DedupRecord } from '../../src/shared/dedup/decide.ts';
 import type { OutgoingMessage } from '../../src/shared/message.ts';
-import { createSink } from '../../src/shell/sink.ts';
+import { createSink, sinkReconcile } from '../../src/shell/sink.ts';
 import { testMessage } from '../../src/testing/doubles.ts';
 
 const context = { signal: new AbortController().signal };
@@ -63,6 +64,8 @@ describe('a module', () => {
     folder = await mkdtemp(join(tmpdir(), 'sink-'));
     await writeFile(join(folder, 'good.mjs'), 'export default async (message) => message.messageId;');
     await writeFile(join(folder, 'named.mjs'), 'export const handle = async () => {};');
+    await writeFile(join(folder, 'reconciling.mjs'), "export default () => {}; export const reconcile = async () => 'done';");
+    await writeFile(join(folder, 'odd.mjs'), "export default () => {}; export const reconcile = 'done';");
     await writeFile(join(folder, 'object.mjs'), 'export default { handle: async () => {} };');
   });
   afterAll(() => rm(folder, { recursive: true }));
@@ -78,5 +81,12 @@ describe('a module', () => {
     ['module:./object.mjs', /whose default export is no handler function/],
   ])('%s is refused', async (sink, reason) => {
     await expect(createSink(sink, noPublisher, folder)).rejects.toMatchObject(invalid(reason));
+  });
+
+  test('may export what reconciles a run that died', async () => {
+    const record = {} as DedupRecord;
+    expect(await (await sinkReconcile('module:./reconciling.mjs', folder))?.(record)).toBe('done');
+    expect([await sinkReconcile('module:./good.mjs', folder), await sinkReconcile('topic:out', folder)]).toEqual([undefined, undefined]);
+    await expect(sinkReconcile('module:./odd.mjs', folder)).rejects.toMatchObject(invalid(/whose export reconcile is no function/));
   });
 });
