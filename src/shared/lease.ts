@@ -33,68 +33,78 @@ export function holdLease<R extends Leased>(parts: StoreParts<R>, log: Log, clai
   const { clock } = parts.system;
   const { key, keepMs } = claimed;
   const { leaseMs } = claimed.record;
-  const abort = new AbortController();
-  let { record, version } = claimed;
-  let taken = false;
-  let chain: Promise<unknown> = Promise.resolve();
+  let { record, version, sentAtMs } = claimed;
+  let state: 'held' | 'taken' | 'ended' = 'held';
+  let abort: AbortController | undefined;
+  let lostBecause: Error | undefined;
+  /** The write under way; the next one waits for it. */
+  let before: Promise<unknown> | undefined;
   let stopBeat = () => {};
   let stopDeadline = () => {};
 
-  const leaseFrom = (sentAtMs: number) => {
-    stopDeadline();
-    stopDeadline = clock.after(Math.max(sentAtMs + leaseMs - clock.monotonicMs(), 0), () =>
-      abort.abort(new Error(`the lease of ${leaseMs} ms is over`)),
-    );
+  const lose = (reason: string) => {
+    lostBecause ??= new Error(reason);
+    abort?.abort(lostBecause);
   };
-  const inTurn = <T>(work: () => Promise<T>): Promise<T> => {
-    const done = chain.then(work);
-    chain = done.catch(() => undefined);
-    return done;
-  };
-  const lost = () => {
-    taken = true;
-    stopBeat();
-    abort.abort(new Error('another run took over'));
+  const inTurn = async <T>(work: () => Promise<T>): Promise<T> => {
+    while (before !== undefined) await before;
+    const done = work();
+    before = done.catch(() => undefined);
+    try {
+      return await done;
+    } finally {
+      before = undefined;
+    }
   };
 
   const renew = () =>
     inTurn(async () => {
-      if (taken) return false;
-      const sentAtMs = clock.monotonicMs();
+      if (state !== 'held') return state === 'ended';
+      const beganAtMs = clock.monotonicMs();
       const next = { ...record, rev: record.rev + 1 };
       const put = await settledPut(parts, key, next, version, keepMs);
       if (put.kind === 'lost') {
         // A record that the store has lost is no take-over: the end writes it again and says so.
-        if (put.current) lost();
-        return put.current === undefined;
+        if (put.current === undefined) return true;
+        state = 'taken';
+        stopBeat();
+        stopDeadline();
+        lose('another run took over');
+        return false;
       }
       record = next;
       version = put.version;
-      leaseFrom(sentAtMs);
+      sentAtMs = beganAtMs;
+      stopDeadline();
       return true;
     });
+  /** The end of the lease is watched from the first renewal on: it cannot come before. */
   const beat = () => {
     stopBeat = clock.after(leaseMs / 3, () => {
+      stopDeadline();
+      stopDeadline = clock.after(Math.max(sentAtMs + leaseMs - clock.monotonicMs(), 0), () => lose(`the lease of ${leaseMs} ms is over`));
       renew()
         .catch((error: unknown) => log.warn({ key, reason: textOf(error) }, 'lease not renewed'))
         .finally(() => {
-          if (!taken && !ended) beat();
+          if (state === 'held') beat();
         });
     });
   };
-  let ended = false;
-  leaseFrom(claimed.sentAtMs);
   beat();
 
   return {
-    signal: abort.signal,
+    get signal() {
+      abort ??= new AbortController();
+      if (lostBecause) abort.abort(lostBecause);
+      return abort.signal;
+    },
     renew,
     end(last, endKeepMs) {
-      ended = true;
       stopBeat();
+      if (state === 'held') state = 'ended';
       return inTurn(async () => {
         stopDeadline();
-        if (taken) return 'lost';
+        if (state === 'taken') return 'lost';
         for (;;) {
           const next = last({ ...record, rev: record.rev + 1 });
           const put = await settledPut(parts, key, next, version, endKeepMs);

@@ -1,4 +1,4 @@
-import { createHash, hash as digest } from 'node:crypto';
+import { hash as digest } from 'node:crypto';
 import { malformed } from './errors.ts';
 
 /** A delivery as every layer sees it, whatever brought it. */
@@ -105,10 +105,9 @@ const notTheUsers = /^(ptk-|CloudPubSubDeadLetter|googclient_|traceparent$|trace
 
 /** Digest of data and the user's own attributes: two messages under one key must agree in it. */
 export function fingerprintOf({ data, attributes }: Pick<Message, 'data' | 'attributes'>): string {
-  const digest = createHash('sha256').update(data);
   const own = Object.entries(attributes).filter(([name]) => !notTheUsers.test(name));
   own.sort(([a], [b]) => (a < b ? -1 : 1));
-  return digest.update('\0').update(JSON.stringify(own)).digest('hex');
+  return digest('sha256', Buffer.concat([data, Buffer.from(`\0${JSON.stringify(own)}`)]));
 }
 
 /** The id of the first publication, kept over every hop. */

@@ -1,8 +1,8 @@
-import { createHash } from 'node:crypto';
+import { hash as digest } from 'node:crypto';
 import { malformed } from './errors.ts';
 
 /** Lower-case hex SHA-256 of the UTF-8 text (**wire**: document ids are made of it). */
-export const hash = (text: string): string => createHash('sha256').update(text, 'utf8').digest('hex');
+export const hash = (text: string): string => digest('sha256', text);
 
 /** Firestore's limit for a document id, in bytes (`docs/facts.md` B.8). */
 const documentIdBytes = 1_500;

@@ -12,16 +12,27 @@ export type DeadLetter = { readonly kind: 'deadLetter'; readonly reason: DeadLet
 
 export type AckReason = 'processed' | 'duplicate' | 'old' | 'tombstone' | 'scheduled' | 'skipped';
 export type NackReason = 'inProgress' | 'early' | 'blocked' | 'failed' | 'storeUnavailable' | 'leaseLost';
-export type DeadLetterReason = 'malformed' | 'conflict' | 'attempts' | 'abandoned' | 'oldEpoch' | 'tooLarge' | 'refused';
+export type DeadLetterReason = 'malformed' | 'conflict' | 'attempts' | 'abandoned' | 'oldEpoch' | 'tooOld' | 'tooLarge' | 'refused';
 
 /** A symbol of the registry, so that a verdict made by a second copy of this package is known too. */
 const brand = Symbol.for('pubsub-toolkit.verdict');
 
 const branded = (verdict: Verdict): Verdict => Object.freeze(Object.defineProperty(verdict, brand, { value: true }));
 
-export const ack = (reason: AckReason): Verdict => branded({ kind: 'ack', reason });
+/** One object a reason: most messages end in one of a few verdicts. */
+function each<Reason extends string>(make: (reason: Reason) => Verdict): (reason: Reason) => Verdict {
+  const made = new Map<Reason, Verdict>();
+  return (reason) => {
+    const verdict = made.get(reason) ?? make(reason);
+    made.set(reason, verdict);
+    return verdict;
+  };
+}
+
+export const ack = each<AckReason>((reason) => branded({ kind: 'ack', reason }));
+const nackAtOnce = each<NackReason>((reason) => branded({ kind: 'nack', reason }));
 export const nack = (reason: NackReason, retryAfterMs?: number): Verdict =>
-  branded({ kind: 'nack', reason, ...(retryAfterMs !== undefined && { retryAfterMs }) });
+  retryAfterMs === undefined ? nackAtOnce(reason) : branded({ kind: 'nack', reason, retryAfterMs });
 export const deadLetter = (reason: DeadLetterReason, detail: string, key?: string): Verdict =>
   branded({ kind: 'deadLetter', reason, detail, ...(key !== undefined && { key }) });
 

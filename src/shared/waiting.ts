@@ -10,20 +10,24 @@ export const jittered = (system: Pick<System, 'random'>, delayMs: number): numbe
  * The work, or an error once the time is over; the work itself goes on and its outcome stays unknown.
  * @throws the code given
  */
-export async function within<T>(
+export function within<T>(
   clock: Clock,
   timeoutMs: number,
   code: 'STORE_UNAVAILABLE' | 'SERVICE_UNAVAILABLE',
   what: string,
   work: Promise<T>,
 ): Promise<T> {
-  let cancel = () => {};
-  const over = new Promise<never>((_, reject) => {
-    cancel = clock.after(timeoutMs, () => reject(new ToolkitError(code, `${what} gave no answer within ${timeoutMs} ms`)));
+  return new Promise<T>((resolve, reject) => {
+    const cancel = clock.after(timeoutMs, () => reject(new ToolkitError(code, `${what} gave no answer within ${timeoutMs} ms`)));
+    work.then(
+      (value) => {
+        cancel();
+        resolve(value);
+      },
+      (error: unknown) => {
+        cancel();
+        reject(error);
+      },
+    );
   });
-  try {
-    return await Promise.race([work, over]);
-  } finally {
-    cancel();
-  }
 }

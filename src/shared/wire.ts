@@ -3,19 +3,21 @@
  * Only top-level fields are instants.
  */
 export function toWire<Instant>(record: object, instant: (atMs: number) => Instant): Record<string, unknown> {
-  return Object.fromEntries(
-    Object.entries(record).map(([name, value]) =>
-      name.endsWith('AtMs') && typeof value === 'number' ? [name.slice(0, -2), instant(value)] : [name, value],
-    ),
-  );
+  const fields: Record<string, unknown> = {};
+  for (const [name, value] of Object.entries(record)) {
+    if (name.endsWith('AtMs') && typeof value === 'number') fields[name.slice(0, -2)] = instant(value);
+    else fields[name] = value;
+  }
+  return fields;
 }
 
 export function fromWire<R>(fields: Readonly<Record<string, unknown>>, ms: (value: unknown) => number | undefined): R {
-  const { expireAt: _, ...kept } = fields;
-  return Object.fromEntries(
-    Object.entries(kept).map(([name, value]) => {
-      const atMs = name.endsWith('At') ? ms(value) : undefined;
-      return atMs === undefined ? [name, value] : [`${name}Ms`, atMs];
-    }),
-  ) as R;
+  const record: Record<string, unknown> = {};
+  for (const [name, value] of Object.entries(fields)) {
+    if (name === 'expireAt') continue;
+    const atMs = name.endsWith('At') ? ms(value) : undefined;
+    if (atMs === undefined) record[name] = value;
+    else record[`${name}Ms`] = atMs;
+  }
+  return record as R;
 }

@@ -9,7 +9,7 @@ import type { DedupRecord } from './decide.ts';
 import { createJoining } from './joining.ts';
 import { dedupOptions } from './options.ts';
 import { about, type Delivery, handled, type OutcomeParts, type Replay, verdictOfOutcome } from './outcomes.ts';
-import { createRunner, type Outcome, type Reconcile, type Run } from './run.ts';
+import { createRunner, type Ended, type Outcome, type Reconcile, type Run } from './run.ts';
 
 export type DedupParts = Claimant & {
   readonly store: RecordStore<DedupRecord>;
@@ -46,14 +46,13 @@ export function createDedup(parts: DedupParts): (handle: Handler) => VerdictHand
   const claimOf = createClaims({ ...parts, ...(shadow && { effects: 'internal' }) }, options);
 
   const deliver = async (handle: Handler, delivery: Delivery, context: Context): Promise<Verdict> => {
-    let begun: Promise<Verdict> | undefined;
+    let begun: Promise<Ended<Verdict>> | undefined;
     const work = (run?: Run) => {
-      const ended = handled(outcomeParts, handle, delivery, context, run);
-      begun = ended.then(({ value }) => value);
-      return ended;
+      begun = handled(outcomeParts, handle, delivery, context, run);
+      return begun;
     };
     /** The handler's own verdict, whatever the store says. */
-    const unjudged = (): Promise<Verdict> => begun ?? work().then(({ value }) => value);
+    const unjudged = async (): Promise<Verdict> => (await (begun ?? work())).value;
     let outcome: Outcome<Verdict>;
     try {
       outcome = await runOnce(delivery, work);
@@ -63,6 +62,7 @@ export function createDedup(parts: DedupParts): (handle: Handler) => VerdictHand
       log.warn({ ...about(delivery), reason: textOf(error) }, 'run without dedup');
       return unjudged();
     }
+    if (outcome.kind === 'ended' && outcome.ended.value.kind === 'ack') return outcome.ended.value;
     if (!shadow) return verdictOfOutcome(outcomeParts, outcome, delivery);
     if (outcome.kind !== 'ended') {
       watched.count('ptk.dedup.shadowed', { reason: outcome.kind });

@@ -9,12 +9,16 @@ export function createJoining(parts: OutcomeParts, deliver: Deliver): Deliver {
   const running = new Map<string, { readonly delivery: Delivery; readonly verdict: Promise<Verdict> }>();
   return async (delivery, context) => {
     const { documentId, claim } = delivery;
-    const identity = `${documentId} ${claim.fingerprint} ${JSON.stringify(claim.seqRef)}`;
+    const identity = `${documentId} ${claim.fingerprint} ${claim.seqRef ? JSON.stringify(claim.seqRef) : ''}`;
     const first = running.get(identity);
     if (!first) {
-      const verdict = deliver(delivery, context).finally(() => running.delete(identity));
+      const verdict = deliver(delivery, context);
       running.set(identity, { delivery, verdict });
-      return verdict;
+      try {
+        return await verdict;
+      } finally {
+        running.delete(identity);
+      }
     }
     const verdict = await first.verdict;
     if (verdict.kind !== 'ack') return verdict;
