@@ -1,44 +1,61 @@
-import { firestoreInbox, firestoreRecordStore } from '../src/shared/adapters/firestore.ts';
-import { redisRecordStore } from '../src/shared/adapters/redis.ts';
+import { firestoreInbox } from '../src/shared/adapters/firestore.ts';
+import { keyOfSetting, payloadFingerprint } from '../src/shared/adapters/keys.ts';
+import { otelMeter } from '../src/shared/adapters/otel.ts';
 import { system } from '../src/shared/adapters/system.ts';
-import type { DedupRecord } from '../src/shared/dedup/decide.ts';
-import { createDedup } from '../src/shared/dedup/dedup.ts';
+import { createDedup, type DedupParts } from '../src/shared/dedup/dedup.ts';
 import { createInbox } from '../src/shared/dedup/inbox.ts';
 import { dedupOptions } from '../src/shared/dedup/options.ts';
 import { readOptions } from '../src/shared/options.ts';
 import type { Context, Handler, VerdictHandler } from '../src/shared/ports.ts';
 import { createPush } from '../src/shared/transports/push.ts';
+import { checkedSubscription } from '../src/shared/transports/subscription.ts';
 import { verdictOf, verdictOfError } from '../src/shared/verdict.ts';
-import { type Base, connectBase, connectFirestore, connectRedis } from '../src/shell/clients.ts';
+import { type Base, connectBase, connectFirestore } from '../src/shell/clients.ts';
+import { openDedupStore } from '../src/shell/dedup-store.ts';
 import { type Environment, invalid, withoutSecret } from '../src/shell/settings.ts';
-import { createSink } from '../src/shell/sink.ts';
+import { createSink, sinkReconcile } from '../src/shell/sink.ts';
 import { type HttpFunction, pushFunction } from './http.ts';
 
-/** Runs the sink once per message. */
+/** Runs the sink once per message. A number that ends here goes on to a topic as a tombstone, for a fifo layer behind it. */
 export async function startDedup(environment: Environment, folder: string): Promise<HttpFunction> {
   const base = connectBase('dedup', environment);
-  return pushFunction(createPush({ ...base, handle: await dedupedSink(base, folder) }));
+  const topic = /^topic:(.+)$/s.exec(base.settings.SINK)?.[1];
+  const tombstones: DedupParts['tombstones'] =
+    topic === undefined ? undefined : async (message) => void (await base.publisher.publish(topic, [message]));
+  return pushFunction(createPush({ ...base, handle: await dedupedSink(base, folder, tombstones) }));
 }
 
 /** The sink under the dedup mode of the settings. */
-export async function dedupedSink(base: Base, folder: string): Promise<VerdictHandler> {
-  const { settings, environment, log, publisher } = base;
+export async function dedupedSink(base: Base, folder: string, tombstones?: DedupParts['tombstones']): Promise<VerdictHandler> {
+  const { settings, environment, log, pubsub, publisher } = base;
   const options = readOptions(dedupOptions, {}, environment);
-  const parts = { consumer: settings.CONSUMER, system, log, options };
-  const collection = `${settings.COLLECTION_PREFIX}ptk-dedup`;
+  const keyOf = keyOfSetting(settings.DEDUP_KEY);
+  const reading = {
+    ...(keyOf && { keyOf }),
+    ...(settings.DEDUP_KEY.startsWith('payload') && { fingerprintOf: payloadFingerprint() }),
+  };
+  const parts = { consumer: settings.CONSUMER, system, log, meter: otelMeter(), options, ...reading };
+  if (settings.SUBSCRIPTION !== '') await checkedSubscription(pubsub.subscription(settings.SUBSCRIPTION), { options, log });
   if (settings.DEDUP_MODE === 'inbox') {
     if (!settings.SINK.startsWith('module:'))
       throw invalid(`SINK is "${withoutSecret(settings.SINK)}"; DEDUP_MODE=inbox needs a module, whose writes join the transaction`);
-    const store = firestoreInbox(await connectFirestore(settings), system.clock, collection);
+    const store = firestoreInbox(await connectFirestore(settings), system.clock, `${settings.COLLECTION_PREFIX}ptk-dedup`);
     return createInbox({ ...parts, store })(await createSink(settings.SINK, publisher, folder));
   }
   const sink = await createSink<Context>(settings.SINK, publisher, folder);
   if (settings.DEDUP_MODE === 'off') return alone(sink);
-  const store =
-    settings.STORE === 'redis'
-      ? redisRecordStore<DedupRecord>(await connectRedis(settings, log), `${settings.COLLECTION_PREFIX}ptk:dedup:`)
-      : firestoreRecordStore<DedupRecord>(await connectFirestore(settings), system.clock, collection);
-  return createDedup({ ...parts, store })(sink);
+  const reconcile = await sinkReconcile(settings.SINK, folder);
+  const { store } = await openDedupStore(settings, log);
+  return createDedup({
+    ...parts,
+    store,
+    shadow: settings.DEDUP_MODE === 'shadow',
+    onMissingKey: settings.DEDUP_MISSING_KEY === 'run' ? 'run' : 'deadLetter',
+    onOutage: settings.DEDUP_ON_OUTAGE === 'open' ? 'open' : 'closed',
+    effects: settings.DEDUP_EFFECTS === 'external' ? 'external' : 'internal',
+    ...(reconcile && { reconcile }),
+    ...(tombstones && { tombstones }),
+  })(sink);
 }
 
 const alone =

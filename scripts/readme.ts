@@ -1,13 +1,14 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { faultKinds } from '../src/emulator/faults.ts';
-import { dedupOptions } from '../src/shared/dedup/options.ts';
+import { dedupOptions, versionedOptions } from '../src/shared/dedup/options.ts';
 import { fifoOptions } from '../src/shared/fifo/options.ts';
 import type { OptionTable } from '../src/shared/options.ts';
 import { outboxOptions } from '../src/shared/outbox/options.ts';
+import { pullOptions } from '../src/shared/transports/pull-options.ts';
 
 const root = fileURLToPath(new URL('../', import.meta.url));
-const tables: readonly OptionTable[] = [dedupOptions, fifoOptions, outboxOptions];
+const tables: readonly OptionTable[] = [dedupOptions, versionedOptions, pullOptions, fifoOptions, outboxOptions];
 
 const optionRow = ([name, { env, about, default: value, min, max }]: [string, OptionTable[string]]): string =>
   `| \`${env}\` | \`${name}\`: ${about} Default ${value}, from ${min} to ${max}. |`;

@@ -20,14 +20,24 @@ const usage = `pubsub-toolkit: Google Cloud Pub/Sub delivered once, later and in
   pubsub-toolkit demo [--seed N] [--chaos 0..1] [--rounds N] [--keep] [--without dedup|fifo]
       329 real webhooks through the whole toolkit, with faults; exit code 0 if each had its effect once, in order, on time.
       EMULATORS=official runs it on Google's Pub/Sub and Firestore emulators, where they are installed.
+
+  pubsub-toolkit redrive --subscription DEAD_LETTERS --as accept-new|keep-old [--message-id ID]… [--topic TOPIC] [--limit N] [--dry-run]
+      Decides dead letters of dedup: other content under a finished key, or a run that died with effects outside. accept-new lets the
+      letter's message run, once, and copies of the old one stay duplicates; keep-old drops the letter. Other letters are left.
+      --message-id ID            of a letter, or of the message that it first was
+      --topic TOPIC              where the message is published; else on the topic that it came from, whose other subscribers get it too
+      --store STORE              firestore, redis or two-tier; reached by the variables of the dedup function: GOOGLE_CLOUD_PROJECT,
+                                 STORE, FIRESTORE_DATABASE, COLLECTION_PREFIX, REDIS_URL, REDIS_CLUSTER, REDIS_CA_FILE
+      --dry-run                  prints the table, and changes nothing
 `;
 
 // Loaded by need: the emulator must not wait for what the demo imports.
 const run = {
   emulator: async () => (await import('./emulator.ts')).runEmulator(args),
   demo: async () => (await import('./demo/demo.ts')).runDemo(args),
+  redrive: async () => (await import('./redrive.ts')).runRedrive(args),
 };
-if (command === 'emulator' || command === 'demo') {
+if (command === 'emulator' || command === 'demo' || command === 'redrive') {
   try {
     process.exitCode = (await run[command]()) ?? 0;
   } catch (error) {

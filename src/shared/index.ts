@@ -3,9 +3,12 @@ export { type DedupRecord, decideClaim, decideRedrive } from './dedup/decide.ts'
 export { createDedup, type DedupParts } from './dedup/dedup.ts';
 export { createIdempotent, type Idempotent, type IdempotentParts } from './dedup/idempotent.ts';
 export { createInbox, type InboxContext, type InboxParts, type InboxStore } from './dedup/inbox.ts';
-export { dedupOptions } from './dedup/options.ts';
+export { dedupOptions, versionedOptions } from './dedup/options.ts';
 export type { Evidence, FirstResult, Replay } from './dedup/outcomes.ts';
+export type { ProcessedEvents } from './dedup/processed-events.ts';
 export type { Reconcile } from './dedup/run.ts';
+export { checkStore } from './dedup/store-check.ts';
+export { type Apply, createVersioned, type Marked, type VersionedDocuments, type VersionedParts } from './dedup/versioned.ts';
 export { dueOf } from './delay/decide.ts';
 export { createDelay, type DelayParts } from './delay/delay.ts';
 export { createRelease, type ReleaseParts } from './delay/release.ts';

@@ -1,5 +1,5 @@
 import { hash as digest } from 'node:crypto';
-import { malformed } from './errors.ts';
+import { errorCodeOf, malformed } from './errors.ts';
 
 /** A delivery as every layer sees it, whatever brought it. */
 export type Message = {
@@ -54,7 +54,7 @@ const keyBytes = 1_024;
  */
 export function dedupKeyOf(message: Message, keyOf?: KeyOf): string {
   const { attributes } = message;
-  const own = keyOf?.(message);
+  const own = keyOf && ownKeyOf(message, keyOf);
   if (own !== undefined) return checkedKey(own, 'the key made by keyOf');
   const stamped = attributes[attribute.key];
   if (stamped !== undefined) return checkedKey(stamped, attribute.key);
@@ -65,9 +65,20 @@ export function dedupKeyOf(message: Message, keyOf?: KeyOf): string {
   return `${message.subscription}/${checkedKey(message.messageId, 'messageId')}`;
 }
 
+/** What a user's function throws may quote the payload, so only its name is told. */
+function ownKeyOf(message: Message, keyOf: KeyOf): string | undefined {
+  try {
+    return keyOf(message);
+  } catch (error) {
+    if (errorCodeOf(error)) throw error;
+    throw new Error(`keyOf threw ${error instanceof Error ? error.name : 'no error'}`, { cause: error });
+  }
+}
+
 /** @throws MALFORMED_MESSAGE for one that is empty or no well-formed text */
 export function checkedKey(key: string, what: string): string {
-  if (typeof key !== 'string' || key.trim() === '') throw malformed(`${what} is empty`);
+  if (typeof key !== 'string') throw malformed(`${what} is no text`);
+  if (key.trim() === '') throw malformed(`${what} is empty`);
   if (!key.isWellFormed()) throw malformed(`${what} holds a lone surrogate`);
   return Buffer.byteLength(key) > keyBytes ? `sha256:${digest('sha256', key)}` : key;
 }

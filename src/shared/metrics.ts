@@ -15,6 +15,11 @@ export const metrics = {
   'ptk.dedup.unguarded': { kind: 'counter', about: 'runs without dedup: the store was down (`open`), or the key was missing' },
   'ptk.dedup.shadowed': { kind: 'counter', about: 'what shadow mode would not have run, by `reason`' },
   'ptk.dedup.results_dropped': { kind: 'counter', about: 'results not kept, by `reason`: size, form' },
+  'ptk.pull.extension_ended': {
+    kind: 'counter',
+    about: 'deliveries that ran longer than Pub/Sub leaves them alone, by `why`: time, refused',
+  },
+  'ptk.pull.ack_failed': { kind: 'counter', about: 'acks that an exactly-once subscription refused' },
   'ptk.store.duration': { kind: 'histogram', unit: 'ms', about: 'calls of a record store, by `call` and `outcome`' },
 } as const satisfies Readonly<Record<string, { kind: 'counter' | 'histogram'; unit?: string; about: string }>>;
 

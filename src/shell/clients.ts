@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { Firestore } from '@google-cloud/firestore';
 import { PubSub } from '@google-cloud/pubsub';
-import { createClient } from 'redis';
+import { createClient, createCluster } from 'redis';
 import { pubsubPublisher } from '../shared/adapters/pubsub.ts';
 import { system } from '../shared/adapters/system.ts';
 import { textOf } from '../shared/errors.ts';
@@ -16,6 +16,7 @@ export type Base = {
   readonly settings: Settings;
   readonly environment: Environment;
   readonly log: Log;
+  readonly pubsub: PubSub;
   readonly publisher: Publisher;
   readonly deadLetters: DeadLetters;
   /** Only where there is a dead-letter topic. */
@@ -26,11 +27,12 @@ const startTimeoutMs = 5_000;
 
 export function connectBase(deployable: Deployable, environment: Environment): Base {
   const settings = readSettings(deployable, environment);
-  const log = lineLog((line) => process.stdout.write(line), settings.LOG_LEVEL as LogLevel);
-  const publisher = pubsubPublisher(new PubSub({ projectId: settings.GOOGLE_CLOUD_PROJECT }));
+  const log = lineLog((line) => process.stdout.write(line), settings.LOG_LEVEL as LogLevel, settings.GOOGLE_CLOUD_PROJECT);
+  const pubsub = new PubSub({ projectId: settings.GOOGLE_CLOUD_PROJECT });
+  const publisher = pubsubPublisher(pubsub);
   const deadLetters = settings.DEAD_LETTER_TOPIC ? deadLetterTopic(publisher, settings.DEAD_LETTER_TOPIC) : rejectedDeadLetters(log);
   const strays = settings.DEAD_LETTER_TOPIC ? deadLetters : undefined;
-  return { settings, environment, log, publisher, deadLetters, strays };
+  return { settings, environment, log, pubsub, publisher, deadLetters, strays };
 }
 
 /**
@@ -45,13 +47,26 @@ export async function connectFirestore(settings: Settings): Promise<Firestore> {
 }
 
 /**
- * A Redis client that has answered.
+ * A Redis client, of one server or of a cluster, that has answered.
  * @throws INVALID_SETTINGS when the server cannot be reached
  */
-export async function connectRedis({ REDIS_URL, REDIS_CA_FILE }: Settings, log: Log) {
+export async function connectRedis({ REDIS_URL, REDIS_CA_FILE, REDIS_CLUSTER }: Settings, log: Log) {
+  const onError = (error: unknown) => log.warn({ reason: textOf(error) }, 'connection to Redis');
   const tls = REDIS_CA_FILE ? { socket: { tls: true as const, ca: readFileSync(REDIS_CA_FILE) } } : {};
+  if (REDIS_CLUSTER === 'on') {
+    // Nodes that are found later are reached as the first one is.
+    const { username, password } = new URL(REDIS_URL);
+    const login = {
+      ...(username && { username: decodeURIComponent(username) }),
+      ...(password && { password: decodeURIComponent(password) }),
+    };
+    const cluster = createCluster({ rootNodes: [{ url: REDIS_URL }], defaults: { ...tls, ...login } });
+    cluster.on('error', onError);
+    await reached('Redis', cluster.connect());
+    return cluster;
+  }
   const client = createClient({ url: REDIS_URL, ...tls });
-  client.on('error', (error: unknown) => log.warn({ reason: textOf(error) }, 'connection to Redis'));
+  client.on('error', onError);
   await reached(
     'Redis',
     client.connect().then(() => client.ping()),

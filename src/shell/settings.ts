@@ -2,11 +2,13 @@ import { ToolkitError } from '../shared/errors.ts';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 export type Deployable = 'dedup' | 'delay' | 'fifo' | 'appengine';
+/** What reads these settings: a deployable, or the command that works on their dead letters. */
+export type Program = Deployable | 'redrive';
 
 type Setting = {
   readonly about: string;
-  /** Deployables that do not start without it. */
-  readonly requiredBy?: readonly Deployable[];
+  /** Programs that do not start without it. */
+  readonly requiredBy?: readonly Program[];
   readonly default?: string;
   readonly oneOf?: readonly string[];
   readonly pattern?: RegExp;
@@ -18,7 +20,7 @@ const queue = String.raw`projects\/[^/,]+\/locations\/[^/,]+\/queues\/[A-Za-z0-9
 
 /** Every text setting of the deployables (**wire**); numbers stand in the option tables of their features. */
 export const settings = {
-  GOOGLE_CLOUD_PROJECT: { about: 'Project of every resource.', requiredBy: ['dedup', 'delay', 'fifo', 'appengine'] },
+  GOOGLE_CLOUD_PROJECT: { about: 'Project of every resource.', requiredBy: ['dedup', 'delay', 'fifo', 'appengine', 'redrive'] },
   FIRESTORE_DATABASE: { about: 'Firestore database.', default: '(default)' },
   COLLECTION_PREFIX: { about: "Put in front of every collection's name.", default: '', pattern: /^[\w-]{0,64}$/ },
   CONSUMER: { about: 'Under whose name keys and cursors are kept; never shared between consumers.', requiredBy: ['dedup', 'fifo'] },
@@ -76,6 +78,9 @@ export const settings = {
   LOG_LEVEL: { about: 'Least severity that is logged.', default: 'info', oneOf: ['debug', 'info', 'warn', 'error'] },
 } as const satisfies Record<string, Setting>;
 
+/** What has no meaning where effect and record commit together. */
+const leaseModeOnly = { DEDUP_MISSING_KEY: 'run', DEDUP_ON_OUTAGE: 'open', DEDUP_EFFECTS: 'external' };
+
 export type SettingName = keyof typeof settings;
 export type Settings = { readonly [Name in SettingName]: string };
 
@@ -83,12 +88,11 @@ export type Settings = { readonly [Name in SettingName]: string };
  * Reads and checks every setting at once; an optional one that is not set is empty.
  * @throws INVALID_SETTINGS naming the variable, what it holds and what it may hold
  */
-export function readSettings(deployable: Deployable, environment: Environment): Settings {
+export function readSettings(program: Program, environment: Environment): Settings {
   const values: Record<string, string> = {};
   for (const [name, setting] of Object.entries<Setting>(settings)) {
     const value = environment[name] || setting.default || '';
-    if (value === '' && setting.requiredBy?.includes(deployable))
-      throw invalid(`${name} is not set; ${deployable} needs it. ${setting.about}`);
+    if (value === '' && setting.requiredBy?.includes(program)) throw invalid(`${name} is not set; ${program} needs it. ${setting.about}`);
     if (value !== '' && setting.oneOf && !setting.oneOf.includes(value))
       throw invalid(`${name} is "${value}"; it must be one of ${setting.oneOf.join(', ')}`);
     if (value !== '' && setting.pattern && !setting.pattern.test(value))
@@ -98,8 +102,10 @@ export function readSettings(deployable: Deployable, environment: Environment): 
   if (values.STORE !== 'firestore' && values.REDIS_URL === '') throw invalid(`REDIS_URL is not set; STORE=${values.STORE} needs it`);
   if (values.STORE !== 'firestore' && values.DEDUP_MODE === 'inbox')
     throw invalid('DEDUP_MODE=inbox needs STORE=firestore: effect and record commit in one transaction');
-  if (values.DEDUP_EFFECTS === 'external' && values.DEDUP_MODE === 'inbox')
-    throw invalid('DEDUP_EFFECTS=external needs DEDUP_MODE=lease: what commits with its record is not outside');
+  if (values.DEDUP_MODE === 'inbox')
+    for (const [name, value] of Object.entries(leaseModeOnly))
+      if (values[name] === value)
+        throw invalid(`${name}=${value} needs DEDUP_MODE=lease: in an inbox effect and record are one transaction`);
   return values as Settings;
 }
 

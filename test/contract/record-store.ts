@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { RecordStore, Revised } from '../../src/shared/ports.ts';
+import type { DedupRecord } from '../../src/shared/dedup/decide.ts';
+import type { RecordStore } from '../../src/shared/ports.ts';
+import { dedupRecord } from '../support/dedup-records.ts';
 
-export type Note = Revised & { readonly text: string; readonly seenAtMs: number; readonly nested: { readonly atMs: number } | null };
+export type Note = DedupRecord & { readonly nested: { readonly atMs: number } | null };
 
 export type StoreUnderTest = {
   readonly store: RecordStore<Note>;
@@ -10,7 +12,11 @@ export type StoreUnderTest = {
   close(): Promise<void>;
 };
 
-const note = (runId: string, rev = 1, text = 'x'): Note => ({ rev, runId, text, seenAtMs: 1_769_853_000_123, nested: { atMs: 7 } });
+export const note = (runId: string, rev = 1, result = 'x', changes: Partial<Note> = {}): Note => ({
+  ...dedupRecord({ runId, rev, result, firstSeenAtMs: 1_769_853_000_123 }),
+  nested: { atMs: 7 },
+  ...changes,
+});
 
 /** Every sentence of the port, asked of one store. */
 export function recordStoreContract(name: string, create: () => Promise<StoreUnderTest>): void {

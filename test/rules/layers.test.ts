@@ -3,7 +3,7 @@ import { type Import, importsOf, ourFiles } from './source.ts';
 
 /** From the inside out; the first that fits is the layer of a file. */
 const layers = {
-  core: /^src\/shared\/((errors|message|metrics|names|options|ports|verdict|waiting|wire)|\w+\/(decide|options|results|store|task-body))\.ts$/,
+  core: /^src\/shared\/((errors|message|metrics|names|options|ports|verdict|waiting|wire)|\w+\/(decide|options|results|store|subscription-check|task-body))\.ts$/,
   adapter: /^src\/shared\/adapters\//,
   transport: /^src\/shared\/transports\//,
   surface: /^src\/shared\/index\.ts$/,
@@ -20,7 +20,7 @@ const allowed: Readonly<Record<Layer, readonly (Layer | `type ${Layer}`)[]>> = {
   core: ['core'],
   useCase: ['core', 'useCase'],
   adapter: ['core', 'adapter', 'type useCase'],
-  transport: ['core', 'transport'],
+  transport: ['core', 'transport', 'type useCase'],
   surface: ['core', 'useCase', 'adapter', 'transport', 'surface'],
   emulator: ['emulator', 'type core'],
   testing: ['surface', 'adapter', 'emulator', 'testing'],
@@ -32,8 +32,8 @@ const layerOf = (path: string) => (Object.keys(layers) as Layer[]).find((layer) 
 const isOurs = (target: string) => /^(src|functions|appengine|test|scripts|bench|examples)\//.test(target);
 const isNodes = (target: string) => target.startsWith('node:');
 
-/** The credentials that a Cloud Tasks client takes are made by the gRPC package below it; canonical JSON is plain data. */
-const noSdks = new Set(['@grpc/grpc-js', 'canonicalize']);
+/** The credentials that a Cloud Tasks client takes are made by the gRPC package below it; JSON is plain data. */
+const noSdks = new Set(['@grpc/grpc-js', 'canonicalize', 'json-p3']);
 
 const files = ourFiles().filter((path) => path.endsWith('.ts') && layerOf(path) !== undefined);
 const imports = new Map(files.map((path) => [path, importsOf(path)]));

@@ -1,7 +1,13 @@
 import { describe, expect, test } from 'vitest';
-import type { OutgoingMessage } from '../../src/shared/message.ts';
+import { memoryRecordStore } from '../../src/shared/adapters/memory.ts';
+import type { DedupRecord } from '../../src/shared/dedup/decide.ts';
+import { createDedup } from '../../src/shared/dedup/dedup.ts';
+import type { Evidence } from '../../src/shared/dedup/outcomes.ts';
+import { fingerprintOf, type OutgoingMessage } from '../../src/shared/message.ts';
+import { hash } from '../../src/shared/names.ts';
 import { deadLetterTopic, rejectedDeadLetters } from '../../src/shared/transports/dead-letters.ts';
 import { silentLog, testMessage } from '../../src/testing/doubles.ts';
+import { manualSystem } from '../support/manual-system.ts';
 
 const why = { kind: 'deadLetter', reason: 'malformed', detail: 'ptk-seq is "1e3"' } as const;
 
@@ -60,13 +66,55 @@ describe('a dead letter on a topic', () => {
     expect(published.map(({ attributes }) => attributes['ptk-key'])).toEqual(['', 'none']);
   });
 
-  test('fits an attribute however long the detail and the subscription are', async () => {
+  test.each([
+    ['a', 1_024, 1_024],
+    ['a', 1_025, 1_024],
+    ['é', 512, 512],
+    ['é', 513, 512],
+    ['€', 341, 341],
+    ['€', 342, 341],
+    ['😀', 256, 256],
+    ['😀', 257, 256],
+  ])('keeps of %j × %i the first %i, in detail and source', async (char, count, kept) => {
     const { published, letters } = setUp();
-    await letters.publish(testMessage({ subscription: '€'.repeat(2_000) }), { ...why, detail: '€'.repeat(2_000) });
-    const attributes = published[0]?.attributes ?? {};
-    expect(attributes['ptk-dead-detail']).toBe('€'.repeat(300));
-    expect(Buffer.byteLength(attributes['ptk-dead-source'] ?? '')).toBeLessThanOrEqual(1_024);
+    await letters.publish(testMessage({ subscription: char.repeat(count) }), { ...why, detail: char.repeat(count) });
+    const { 'ptk-dead-detail': detail, 'ptk-dead-source': source } = published[0]?.attributes ?? {};
+    expect([detail, source]).toEqual([char.repeat(kept), char.repeat(kept)]);
   });
+
+  test.each([1, 2, 3])('never cuts through a character that begins %i bytes before the end', async (bytes) => {
+    const { published, letters } = setUp();
+    const whole = 'a'.repeat(1_024 - bytes);
+    await letters.publish(testMessage(), { ...why, detail: `${whole}😀` });
+    expect(published[0]?.attributes['ptk-dead-detail']).toBe(whole);
+  });
+
+  test.each(['c'.repeat(256), '\u0001'.repeat(85), 'é'.repeat(42)])(
+    'of a conflict keeps its evidence whole, for the consumer %j',
+    async (consumer) => {
+      const { published, letters } = setUp();
+      const system = manualSystem();
+      const store = memoryRecordStore<DedupRecord>(system.clock);
+      const deliver = createDedup({ consumer, store, system, log: silentLog })(async () => {});
+      const context = { signal: new AbortController().signal };
+      const copy = (data: string) => testMessage({ data, attributes: { 'ptk-key': 'k', own: 'secret-attribute' } });
+      await deliver(copy('first'), context);
+      const verdict = await deliver(copy('secret-payload'), context);
+      if (verdict.kind !== 'deadLetter') throw new Error(`the verdict is ${verdict.kind}`);
+      await letters.publish(copy('secret-payload'), verdict);
+      const attributes = published[0]?.attributes ?? {};
+      const found: Evidence = JSON.parse(attributes['ptk-dead-detail'] ?? '');
+      expect(found).toEqual({
+        consumer,
+        keyHash: hash('k'),
+        fingerprint: fingerprintOf(copy('secret-payload')),
+        stored: fingerprintOf(copy('first')),
+        firstSeenAt: new Date(system.clock.nowMs()).toISOString(),
+      });
+      const ours = Object.entries(attributes).filter(([name]) => name.startsWith('ptk-'));
+      expect(JSON.stringify(ours)).not.toContain('secret');
+    },
+  );
 
   test('is not done before the topic has it', async () => {
     const letters = deadLetterTopic({ publish: () => Promise.reject(new Error('no topic')) }, 'dead');

@@ -28,3 +28,15 @@ test.each([
 ] as const)('with the least severity %s, %d of four are written', (least, count) => {
   expect(lines(least)).toHaveLength(count);
 });
+
+test.each<[string | undefined, object, string]>([
+  ['p', { traceId: '0af7', n: 1 }, '"n":1,"logging.googleapis.com/trace":"projects/p/traces/0af7"'],
+  ['p', { traceId: undefined, n: 1 }, '"n":1'],
+  ['p', { n: 1 }, '"n":1'],
+  [undefined, { traceId: '0af7' }, '"traceId":"0af7"'],
+  ['', { traceId: '0af7' }, '"traceId":"0af7"'],
+])('of the project %s, the fields %j are written as %s', (projectId, fields, written) => {
+  const lines: string[] = [];
+  lineLog((line) => lines.push(line), 'info', projectId).info(fields, 'a');
+  expect(lines).toEqual([`{"severity":"INFO","message":"a",${written}}\n`]);
+});

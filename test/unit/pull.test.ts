@@ -1,100 +1,85 @@
-import { EventEmitter } from 'node:events';
-import type { Message as PubsubMessage, Subscription } from '@google-cloud/pubsub';
 import { describe, expect, test } from 'vitest';
 import type { Message } from '../../src/shared/message.ts';
 import type { VerdictHandler } from '../../src/shared/ports.ts';
-import { startPull } from '../../src/shared/transports/pull.ts';
 import { ack, deadLetter, nack } from '../../src/shared/verdict.ts';
-import { keptDeadLetters, silentLog } from '../../src/testing/doubles.ts';
-import { gate, manualSystem } from '../support/manual-system.ts';
+import { keptDeadLetters } from '../../src/testing/doubles.ts';
+import { fakePull } from '../support/fake-subscription.ts';
 
-/** What `startPull` needs of a subscription, and what became of the deliveries it emits. */
-class FakeSubscription extends EventEmitter {
-  readonly name = 'projects/p/subscriptions/s';
-  readonly done: string[] = [];
-  async close(): Promise<void> {
-    this.done.push('closed');
-  }
-  deliver(id: string, change: object = {}): void {
-    const delivery = {
-      id,
-      data: Buffer.from('x'),
-      attributes: { a: '1' },
-      publishTime: new Date(1_767_225_600_500),
-      ack: () => this.done.push(`ack ${id}`),
-      nack: () => this.done.push(`nack ${id}`),
-      ...change,
-    };
-    this.emit('message', delivery as unknown as PubsubMessage);
-  }
-}
-
-function setUp(handle: VerdictHandler, deadLetters = keptDeadLetters()) {
-  const fake = new FakeSubscription();
-  const system = manualSystem();
-  const logged: object[] = [];
-  const log = { ...silentLog, error: (fields: object) => void logged.push(fields) };
-  const pull = startPull({ subscription: fake as unknown as Subscription, handle, deadLetters, system, log });
-  return { fake, system, deadLetters, logged, pull };
-}
+const closing = ['closeOptions', 'closed'];
+const throwing = (thrown: unknown): VerdictHandler => {
+  return () => {
+    throw thrown;
+  };
+};
 
 describe('a delivery is settled once', () => {
-  test.each<[string, VerdictHandler]>([
-    ['ack', async () => ack('processed')],
-    ['ack', async () => ack('duplicate')],
-    ['nack', async () => nack('early')],
-    ['nack', () => Promise.reject(new Error('boom'))],
-    [
-      'nack',
-      () => {
-        throw new Error('boom at once');
-      },
-    ],
-    ['ack', async () => deadLetter('malformed', 'why')],
-  ])('by %s where the handler is %s', async (settled, handle) => {
-    const { fake, pull } = setUp(handle);
+  test.each<[string, string, VerdictHandler]>([
+    ['ack', 'has processed', async () => ack('processed')],
+    ['ack', 'finds a duplicate', async () => ack('duplicate')],
+    ['nack', 'says nack', async () => nack('early')],
+    ['nack', 'rejects', () => Promise.reject(new Error('boom'))],
+    ['nack', 'rejects with no error', () => Promise.reject('boom')],
+    ['nack', 'rejects with nothing', () => Promise.reject(undefined)],
+    ['nack', 'throws at once', throwing(new Error('boom'))],
+    ['nack', 'throws no error', throwing(null)],
+    ['nack', 'answers nothing', (async () => undefined) as unknown as VerdictHandler],
+    ['ack', 'says dead letter', async () => deadLetter('malformed', 'why')],
+  ])('by %s where the handler %s', async (settled, _, handle) => {
+    const { fake, system, pull } = fakePull(handle);
     fake.deliver('1');
+    await system.time.settled();
+    expect(fake.done).toEqual([`${settled} 1`]);
     await pull.close();
-    expect(fake.done).toEqual([`${settled} 1`, 'closed']);
+    expect(fake.done).toEqual([`${settled} 1`, ...closing]);
   });
 
   test('and a dead letter is stored before', async () => {
-    const { fake, pull, deadLetters } = setUp(async () => deadLetter('malformed', 'why'));
+    const deadLetters = keptDeadLetters();
+    const { fake, pull } = fakePull(async () => deadLetter('malformed', 'why'), { deadLetters });
     fake.deliver('1');
     await pull.close();
     expect(deadLetters.kept).toMatchObject([{ message: { messageId: '1' }, reason: 'malformed', detail: 'why' }]);
   });
 
   test('by nack where its dead letter cannot be stored', async () => {
-    const failing = { ...keptDeadLetters(), publish: () => Promise.reject(new Error('no topic')) };
-    const { fake, pull, logged } = setUp(async () => deadLetter('malformed', 'why'), failing);
+    const deadLetters = { publish: () => Promise.reject(new Error('no topic')) };
+    const { fake, system, logged } = fakePull(async () => deadLetter('malformed', 'why'), { deadLetters });
     fake.deliver('1');
-    await pull.close();
-    expect(fake.done).toEqual(['nack 1', 'closed']);
-    expect(logged).toEqual([{ messageId: '1', reason: 'no topic' }]);
+    await system.time.settled();
+    expect(fake.done).toEqual(['nack 1']);
+    expect(logged).toEqual(['error: delivery failed {"messageId":"1","reason":"no topic"}']);
+  });
+
+  test('by nack at the end of closing where the handler never ends', async () => {
+    const { fake, system, pull, logged } = fakePull(() => Promise.race([]));
+    fake.deliver('1');
+    const closed = pull.close({ timeoutMs: 500 });
+    await system.time.advance(1_499);
+    expect(fake.done).toEqual(closing);
+    await system.time.advance(1);
+    await closed;
+    expect(fake.done).toEqual([...closing, 'nack 1']);
+    expect(logged).toEqual(['error: handler left: it did not stop {"messageId":"1"}']);
   });
 });
 
-describe('a delivery that is in progress elsewhere', () => {
+describe('an ack that Pub/Sub refuses', () => {
   test.each([
-    [0, 0],
-    [400, 400],
-    [1_000, 1_000],
-    [60_000, 1_000],
-  ])('and is to come again in %d ms is given back after %d ms', async (retryAfterMs, heldMs) => {
-    const { fake, system, pull } = setUp(async () => nack('inProgress', retryAfterMs));
-    fake.deliver('1');
-    await system.time.advance(Math.max(heldMs - 1, 0));
-    expect(fake.done).toEqual(heldMs === 0 ? ['nack 1'] : []);
-    await system.time.advance(1);
-    expect(fake.done).toEqual(['nack 1']);
-    await pull.close();
+    ['INVALID : late', () => Promise.reject(new Error('INVALID : late'))],
+    ['the client answered INVALID', async () => 'INVALID'],
+  ])('is logged and counted: %s', async (reason, ackWithResponse) => {
+    const { fake, system, logged, counted } = fakePull(async () => ack('processed'));
+    fake.deliver('1', { ackWithResponse });
+    await system.time.settled();
+    expect(logged).toEqual([`error: ack refused; the message comes again {"messageId":"1","reason":"${reason}"}`]);
+    expect(counted).toEqual(['ptk.pull.ack_failed']);
+    expect(fake.done).toEqual([]);
   });
 });
 
 test('the handler sees the message that the client received', async () => {
   const seen: Message[] = [];
-  const { fake, pull } = setUp(async (message) => {
+  const { fake, pull } = fakePull(async (message) => {
     seen.push(message);
     return ack('processed');
   });
@@ -108,30 +93,19 @@ test('the handler sees the message that the client received', async () => {
   ]);
 });
 
-describe('close', () => {
-  test('waits for what is running, and takes no more', async () => {
-    const hold = gate();
-    const signals: AbortSignal[] = [];
-    const { fake, pull } = setUp(async (_, { signal }) => {
-      signals.push(signal);
-      await hold.opened;
-      return ack('processed');
-    });
-    fake.deliver('1');
-    const closed = pull.close();
-    fake.deliver('2');
-    expect(fake.done).toEqual([]);
-    expect(fake.listenerCount('message')).toBe(1);
-    expect(signals.map(({ aborted }) => aborted)).toEqual([false]);
-    hold.open();
-    await closed;
-    expect(fake.done).toEqual(['ack 1', 'closed']);
-  });
+test('an error of the subscription is logged and not thrown', () => {
+  const { fake, logged } = fakePull(async () => ack('processed'));
+  fake.emit('error', new Error('PERMISSION_DENIED'));
+  expect(logged).toEqual([
+    'error: subscription closed by an error {"subscription":"projects/p/subscriptions/s","reason":"PERMISSION_DENIED"}',
+  ]);
 });
 
-test('an error of the subscription is logged and not thrown', async () => {
-  const { fake, pull, logged } = setUp(async () => ack('processed'));
-  fake.emit('error', new Error('PERMISSION_DENIED'));
-  expect(logged).toEqual([{ subscription: 'projects/p/subscriptions/s', reason: 'PERMISSION_DENIED' }]);
-  await pull.close();
+test.each([
+  [{ concurrency: 0 }, 'concurrency is 0; it must be a whole number from 1 to 10000'],
+  [{ concurrency: 10_001 }, 'concurrency is 10001; it must be a whole number from 1 to 10000'],
+  [{ maxExtensionMs: 999 }, 'maxExtensionMs is 999; it must be a whole number from 1000 to 86400000'],
+  [{ closeTimeoutMs: -1 }, 'closeTimeoutMs is -1; it must be a whole number from 0 to 3600000'],
+])('the options %o are refused at start', (options, message) => {
+  expect(() => fakePull(async () => ack('processed'), { options })).toThrow(message);
 });

@@ -1,11 +1,16 @@
+import { once } from 'node:events';
+import { createServer, request as send } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { describe, expect, test } from 'vitest';
+import type { DedupRecord } from '../../src/shared/dedup/decide.ts';
+import { createDedup } from '../../src/shared/dedup/dedup.ts';
 import { ToolkitError } from '../../src/shared/errors.ts';
 import type { Message } from '../../src/shared/message.ts';
-import type { DeadLetters, VerdictHandler } from '../../src/shared/ports.ts';
+import type { DeadLetters, Handler, VerdictHandler } from '../../src/shared/ports.ts';
 import { createPush } from '../../src/shared/transports/push.ts';
 import { ack, deadLetter, nack, type Verdict } from '../../src/shared/verdict.ts';
-import { keptDeadLetters, silentLog } from '../../src/testing/doubles.ts';
-import { gate } from '../support/manual-system.ts';
+import { keptDeadLetters, memoryRecordStore, silentLog } from '../../src/testing/doubles.ts';
+import { gate, manualSystem } from '../support/manual-system.ts';
 
 const request = { headers: {}, body: { message: { messageId: '5', data: 'eA==' }, subscription: 'projects/p/subscriptions/s' } };
 
@@ -94,5 +99,88 @@ describe('push', () => {
     const { push, logged } = setUp(() => Promise.reject(new Error('boom')));
     expect(await push(request)).toEqual({ status: 500 });
     expect(logged).toEqual([expect.stringContaining('boom')]);
+  });
+});
+
+test('log lines say of which trace the message is', async () => {
+  const lines: object[] = [];
+  const write = (fields: object) => void lines.push(fields);
+  const log = { ...silentLog, debug: write, error: write };
+  const traced = { traceparent: '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01' };
+  const body = { ...request.body, message: { ...request.body.message, attributes: traced } };
+  const push = (handle: VerdictHandler) => createPush({ handle, deadLetters: keptDeadLetters(), log })({ headers: {}, body });
+  await push(async () => ack('processed'));
+  await push(() => Promise.reject(new Error('boom')));
+  expect(lines).toEqual([
+    { messageId: '5', traceId: '4bf92f3577b34da6a3ce929d0e0e4736', reason: 'processed' },
+    { messageId: '5', traceId: '4bf92f3577b34da6a3ce929d0e0e4736', reason: 'boom', code: undefined },
+  ]);
+});
+
+describe('a handler that takes longer than the push deadline', () => {
+  const deduped = (handler: Handler) => {
+    const system = manualSystem();
+    const dedup = createDedup({ consumer: 'c', store: memoryRecordStore<DedupRecord>(system.clock), system, log: silentLog });
+    return setUp(dedup(handler)).push;
+  };
+
+  test('is not run again by the second request, which is answered as the first', async () => {
+    const hold = gate();
+    let runs = 0;
+    const push = deduped(async () => {
+      runs += 1;
+      await hold.opened;
+    });
+    const answers = [push(request), push(request)];
+    hold.open();
+    expect(await Promise.all(answers)).toEqual([{ status: 204 }, { status: 204 }]);
+    expect(await push(request)).toEqual({ status: 204 });
+    expect(runs).toBe(1);
+  });
+
+  test('and fails, fails both requests, and runs for the third', async () => {
+    const hold = gate();
+    let runs = 0;
+    const push = deduped(async () => {
+      if (++runs > 1) return;
+      await hold.opened;
+      throw new Error('boom');
+    });
+    const answers = [push(request), push(request)];
+    hold.open();
+    expect(await Promise.all(answers)).toEqual([{ status: 500 }, { status: 500 }]);
+    expect(await push(request)).toEqual({ status: 204 });
+    expect(runs).toBe(2);
+  });
+
+  test('goes on when the platform gives the request up, and is not told to stop', async () => {
+    const started = gate();
+    const hold = gate();
+    const signals: AbortSignal[] = [];
+    const push = deduped(async (_, { signal }) => {
+      signals.push(signal);
+      started.open();
+      await hold.opened;
+    });
+    const givenUp = gate();
+    const server = createServer(async (_, response) => {
+      response.once('close', givenUp.open);
+      const { status } = await push(request);
+      response.writeHead(status).end();
+    }).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    const first = send({ port, host: '127.0.0.1', method: 'POST' }).on('error', () => {});
+    first.end();
+    await started.opened;
+    first.destroy();
+    await givenUp.opened;
+    const second = send({ port, host: '127.0.0.1', method: 'POST' }).end();
+    hold.open();
+    const [answer] = await once(second, 'response');
+    expect(answer.statusCode).toBe(204);
+    expect(signals.map(({ aborted }) => aborted)).toEqual([false]);
+    server.closeAllConnections();
+    server.close();
   });
 });

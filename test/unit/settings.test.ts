@@ -112,9 +112,11 @@ describe('readSettings', () => {
     expect(refusal('dedup', { ...redis, DEDUP_MODE: 'inbox' })).toMatch(/^DEDUP_MODE=inbox needs STORE=firestore/);
   });
 
-  test('what commits with its record is no effect outside', () => {
-    expect(refusal('dedup', { ...dedup, DEDUP_MODE: 'inbox', DEDUP_EFFECTS: 'external' })).toMatch(
-      /^DEDUP_EFFECTS=external needs DEDUP_MODE=lease/,
-    );
+  test.each([
+    ['DEDUP_EFFECTS', 'external'],
+    ['DEDUP_ON_OUTAGE', 'open'],
+    ['DEDUP_MISSING_KEY', 'run'],
+  ])('%s=%s has no meaning in an inbox', (name, value) => {
+    expect(refusal('dedup', { ...dedup, DEDUP_MODE: 'inbox', [name]: value })).toMatch(`${name}=${value} needs DEDUP_MODE=lease`);
   });
 });

@@ -2,28 +2,30 @@ import { type DocumentReference, type DocumentSnapshot, type Firestore, Timestam
 import type { DedupRecord } from '../dedup/decide.ts';
 import type { InboxStore } from '../dedup/inbox.ts';
 import { ToolkitError } from '../errors.ts';
-import type { Clock, RecordStore, Revised, Stored, Version } from '../ports.ts';
+import type { Clock, RecordStore, Revised, Stored } from '../ports.ts';
 import { fromWire, toWire } from '../wire.ts';
+import { codeOf, grpcCode, instantOf, isConflict, storeError, versionOf } from './firestore-answers.ts';
+import { watchedTransaction } from './firestore-transaction.ts';
 
-/** gRPC codes. A refused precondition is one of four, and which one says nothing (protocol 0.7). */
-const grpcCode = { notFound: 5, alreadyExists: 6, failedPrecondition: 9, aborted: 10 } as const;
-
-const codeOf = (error: unknown): unknown => (error as { code?: unknown } | null | undefined)?.code;
-
-export const isConflict = (error: unknown): boolean => Object.values<unknown>(grpcCode).includes(codeOf(error));
-
-export const storeError = (error: unknown): ToolkitError =>
-  new ToolkitError('STORE_UNAVAILABLE', `Firestore: ${error instanceof Error ? error.message : String(error)}`, error);
+export { createOnce } from './create-once.ts';
+export { instantOf, isConflict, storeError, versionOf } from './firestore-answers.ts';
+export { firestoreVersionedDocuments } from './versioned-documents.ts';
 
 /** A collection of records. The client is the caller's: connected, and closed by the caller. */
 export function firestoreRecordStore<R extends Revised>(db: Firestore, clock: Pick<Clock, 'nowMs'>, collection: string): RecordStore<R> {
   const documentOf = (key: string) => db.collection(collection).doc(key);
+  /** The client's own class of instants, which it insists on: two copies of the package may be loaded. */
+  let Instant = Timestamp;
+  const known = (time: Timestamp) => {
+    Instant = time.constructor as typeof Timestamp;
+    return versionOf(time);
+  };
   const read = async (ref: DocumentReference) => {
-    try {
-      return storedOf<R>(await ref.get());
-    } catch (error) {
+    const snapshot = await ref.get().catch((error: unknown) => {
       throw storeError(error);
-    }
+    });
+    known(snapshot.readTime);
+    return recordOf<R>(snapshot);
   };
   return {
     get: (key) => read(documentOf(key)),
@@ -31,8 +33,9 @@ export function firestoreRecordStore<R extends Revised>(db: Firestore, clock: Pi
       const ref = documentOf(key);
       const fields = fieldsOf(record, clock, keepMs);
       try {
-        const write = expected === 'absent' ? await ref.create(fields) : await ref.update(fields, { lastUpdateTime: instantOf(expected) });
-        return { version: versionOf(write.writeTime) };
+        const write =
+          expected === 'absent' ? await ref.create(fields) : await ref.update(fields, { lastUpdateTime: instantOf(expected, Instant) });
+        return { version: known(write.writeTime) };
       } catch (error) {
         if (!isConflict(error)) throw storeError(error);
         return { conflict: await read(ref) };
@@ -50,14 +53,19 @@ export function firestoreInbox(db: Firestore, clock: Pick<Clock, 'nowMs'>, colle
     async transact(key, work, keepMs) {
       const ref = db.collection(collection).doc(key);
       let handling = false;
+      let hasLost = () => false;
       try {
         await db.runTransaction(
           async (transaction) => {
-            const marker = storedOf<DedupRecord>(await transaction.get(ref));
+            const snapshot = await transaction.get(ref);
+            const watched = watchedTransaction(transaction);
+            hasLost = watched.hasLost;
             handling = true;
-            const write = await work(marker, transaction);
+            const marker = recordOf<DedupRecord>(snapshot);
+            const write = await work(marker, watched.transaction);
             handling = false;
-            if (!write) throw nothing;
+            // Whatever the handler made of a read that lost: it goes by what was not so.
+            if (!write || watched.hasLost()) throw nothing;
             // Not create: the read above already isolates, and an expired marker may stand here.
             transaction.set(ref, fieldsOf(write, clock, keepMs));
           },
@@ -65,12 +73,22 @@ export function firestoreInbox(db: Firestore, clock: Pick<Clock, 'nowMs'>, colle
         );
         return 'committed';
       } catch (error) {
+        if (hasLost() || codeOf(error) === grpcCode.aborted) return 'contended';
         if (error === nothing) return 'nothing';
-        if (codeOf(error) === grpcCode.aborted) return 'contended';
         throw isConflict(error) || handling ? error : storeError(error);
       }
     },
   };
+}
+
+/**
+ * A document that must be a record.
+ * @throws RECORD_UNREADABLE
+ */
+function recordOf<R extends Revised>(snapshot: DocumentSnapshot): Stored<R> | undefined {
+  const stored = storedOf<R>(snapshot);
+  if (!stored || (Number.isInteger(stored.record.rev) && typeof stored.record.runId === 'string')) return stored;
+  throw new ToolkitError('RECORD_UNREADABLE', `the document ${snapshot.ref.path} is no record of this toolkit: it has no rev and runId`);
 }
 
 /** A document as a stored record, with the store's own clock. */
@@ -85,17 +103,13 @@ export function storedOf<R>(snapshot: DocumentSnapshot): Stored<R> | undefined {
   };
 }
 
-/** `expireAt` only lets the TTL policy collect garbage, so the worker's clock is good enough for it. */
+/**
+ * `expireAt` only lets the TTL policy collect garbage, so the worker's clock is good enough for it. Instants go in as `Date`: a client
+ * refuses the `Timestamp` of a second copy of the package.
+ */
 export function fieldsOf(record: object, clock: Pick<Clock, 'nowMs'>, keepMs: number | 'forever'): Record<string, unknown> {
-  const fields = toWire(record, (atMs) => Timestamp.fromMillis(atMs));
-  return keepMs === 'forever' ? fields : { ...fields, expireAt: Timestamp.fromMillis(clock.nowMs() + keepMs) };
-}
-
-export const versionOf = (updateTime: Timestamp): Version => `${updateTime.seconds}.${updateTime.nanoseconds}`;
-
-export function instantOf(version: Version): Timestamp {
-  const [seconds = '0', nanoseconds = '0'] = version.split('.');
-  return new Timestamp(Number(seconds), Number(nanoseconds));
+  const fields = toWire(record, (atMs) => new Date(atMs));
+  return keepMs === 'forever' ? fields : { ...fields, expireAt: new Date(clock.nowMs() + keepMs) };
 }
 
 /** By shape: a second copy of the client has a class of its own. */

@@ -1,55 +1,193 @@
-import { ToolkitError } from '../errors.ts';
+import { createHash } from 'node:crypto';
+import type { DedupRecord } from '../dedup/decide.ts';
+import { ToolkitError, textOf } from '../errors.ts';
 import type { RecordStore, Revised, Stored } from '../ports.ts';
 import { fromWire, toWire } from '../wire.ts';
+import type { DoneCache } from './two-tier.ts';
 
-/** What the store needs of a connected client of the `redis` package; the caller opens and closes it. */
-export type RedisClient = {
-  eval(script: string, options: { keys: string[]; arguments: string[] }): Promise<unknown>;
-};
+type ScriptArguments = { keys: string[]; arguments: string[] };
 
 /**
- * A value is `rev.runId`, the instant of its write by this server's clock, and the record, each on its own line. The script
- * compares the first, so one round trip is enough for a claim and for a duplicate alike.
+ * What the stores need of a client: one of the `redis` package (single, cluster, pool or sentinel) as it is, one of `ioredis` through
+ * `ioredisClient`. The caller connects and closes it.
  */
-const putScript = `
-local time = redis.call('TIME')
-local value = redis.call('GET', KEYS[1])
-local version = value and string.match(value, '^[^\\n]*') or 'absent'
-if version ~= ARGV[1] then return {value, time} end
-local written = ARGV[2] .. '\\n' .. (time[1] * 1000 + math.floor(time[2] / 1000)) .. '\\n' .. ARGV[3]
-if ARGV[4] == 'forever' then redis.call('SET', KEYS[1], written) else redis.call('SET', KEYS[1], written, 'PX', ARGV[4]) end
-return 'written'`;
+export type RedisClient = {
+  readonly isOpen: boolean;
+  eval(script: string, options: ScriptArguments): Promise<unknown>;
+  evalSha(sha1: string, options: ScriptArguments): Promise<unknown>;
+};
 
-const getScript = `return {redis.call('GET', KEYS[1]), redis.call('TIME')}`;
+type Script = { readonly text: string; readonly sha1: string };
+const script = (text: string): Script => ({ text, sha1: createHash('sha1').update(text).digest('hex') });
+
+/*
+ * A value is its version (`rev.runId`), the instant of its write by this server's clock, and the record, each on its own line. A script
+ * answers one string, which every protocol and every client hands on alike: `written`, or this server's clock, and on the next lines
+ * the value where there is one.
+ */
+const now = `local t=redis.call('TIME') local now=t[1]*1000+math.floor(t[2]/1000)`;
+const get = `local v=redis.call('GET',KEYS[1])`;
+const told = `return v and now..'\\n'..v or now..''`;
+
+const getScript = script(`${now}\n${get}\n${told}`);
+
+/** ARGV: how the stored value must begin ('' where nothing may be stored), the first line of the new one, its last, its time to live. */
+const putScript = script(`${now}
+${get}
+local e=ARGV[1]
+if v and (e=='' or string.sub(v,1,#e)~=e) or not v and e~='' then ${told} end
+local w=ARGV[2]..now..ARGV[3]
+if ARGV[4] then redis.call('SET',KEYS[1],w,'PX',ARGV[4]) else redis.call('SET',KEYS[1],w) end
+return 'written'`);
+
+/** ARGV: the revision, the first line, the last, the time to live, and the instant from which it counts, if not from now. */
+const keepScript = script(`${now}
+${get}
+if v and tonumber(string.match(v,'^%d+'))>=tonumber(ARGV[1]) then ${told} end
+local at=ARGV[5] or now
+local left=math.floor(at+ARGV[4]-now)
+if left<=0 then ${told} end
+redis.call('SET',KEYS[1],ARGV[2]..at..ARGV[3],'PX',left)
+return 'written'`);
+
+const typeScript = script(`return redis.call('TYPE',KEYS[1])`);
+
+const probeScript = script(`local info=redis.pcall('INFO','memory')
+local policy=type(info)=='string' and string.match(info,'maxmemory_policy:([%w-]+)') or ''
+return redis.call('PTTL',KEYS[1])..' '..policy`);
 
 /**
  * @param prefix of every key, as `ptk:dedup:`
+ * @throws INVALID_SETTINGS for anything but a connected client
  */
 export function redisRecordStore<R extends Revised>(client: RedisClient, prefix: string): RecordStore<R> {
-  const run = async (script: string, key: string, ...args: string[]) => {
-    try {
-      return await client.eval(script, { keys: [prefix + key.replace('~', ':')], arguments: args });
-    } catch (error) {
-      throw new ToolkitError('STORE_UNAVAILABLE', `Redis: ${error instanceof Error ? error.message : String(error)}`, error);
-    }
-  };
+  checkClient(client, 'redisRecordStore');
   return {
-    get: async (key) => decode<R>(await run(getScript, key)),
-    put: async (key, record, expected, keepMs) => {
+    async get(key) {
+      const name = prefix + wireKey(key);
+      return answerOf<R>(name, await run(client, getScript, name, [])).stored;
+    },
+    async put(key, record, expected, keepMs) {
+      const name = prefix + wireKey(key);
       const version = versionOf(record);
-      const json = JSON.stringify(toWire(record, (atMs) => atMs));
-      const reply = await run(putScript, key, expected, version, json, keepMs === 'forever' ? keepMs : String(Math.ceil(keepMs)));
-      return reply === 'written' ? { version } : { conflict: decode<R>(reply) };
+      const args = [expected === 'absent' ? '' : `${expected}\n`, `${version}\n`, `\n${jsonOf(record)}`];
+      if (keepMs !== 'forever') args.push(String(Math.ceil(keepMs)));
+      const reply = await run(client, putScript, name, args);
+      return reply === 'written' ? { version } : { conflict: answerOf<R>(name, reply).stored };
     },
   };
 }
 
-const versionOf = (record: Revised): string => `${record.rev}.${record.runId}`;
+/**
+ * The fast tier of `twoTierRecordStore`.
+ * @param prefix of every key, as `ptk:done:`; not one that a record store has
+ * @throws INVALID_SETTINGS for anything but a connected client
+ */
+export function redisDoneCache<R extends DedupRecord = DedupRecord>(client: RedisClient, prefix: string): DoneCache<R> {
+  checkClient(client, 'redisDoneCache');
+  return {
+    async get(key) {
+      const name = prefix + wireKey(key);
+      return answerOf<R>(name, await run(client, getScript, name, []));
+    },
+    async keep(key, record, writtenAtMs) {
+      const args = [String(record.rev), `${versionOf(record)}\n`, `\n${jsonOf(record)}`, String(record.ttlMs)];
+      if (writtenAtMs !== 'now') args.push(String(Math.floor(writtenAtMs)));
+      await run(client, keepScript, prefix + wireKey(key), args);
+    },
+  };
+}
 
-function decode<R extends Revised>(reply: unknown): Stored<R> | undefined {
-  const [value, [seconds, micros]] = reply as [string | null, [string, string]];
-  if (value === null) return undefined;
-  const [version = '', writtenAtMs = '', ...json] = value.split('\n');
-  const record = fromWire<R>(JSON.parse(json.join('\n')), (instant) => (typeof instant === 'number' ? instant : undefined));
-  return { record, version, writtenAtMs: Number(writtenAtMs), nowMs: Number(seconds) * 1000 + Math.floor(Number(micros) / 1000) };
+/**
+ * Writes a probe as the record store does, and looks at what the server made of it.
+ * @returns the server's `maxmemory-policy`, where it may be read: any but `noeviction` evicts records before their time
+ * @throws INVALID_SETTINGS when the probe has no time to live; STORE_UNAVAILABLE
+ */
+export async function checkRedis(client: RedisClient, prefix: string): Promise<string | undefined> {
+  const keepMs = 60_000;
+  await redisRecordStore(client, prefix).put('probe', { rev: 1, runId: 'probe' }, 'absent', keepMs);
+  const [ttlMs, policy] = (await run(client, probeScript, `${prefix}probe`, [])).split(' ');
+  if (!(Number(ttlMs) > 0 && Number(ttlMs) <= keepMs))
+    throw new ToolkitError('INVALID_SETTINGS', `Redis keeps ${prefix}probe with a time to live of ${ttlMs} ms; it was asked for ${keepMs}`);
+  return policy === '' ? undefined : policy;
+}
+
+/** One round trip; a second one when the server does not know the script yet. */
+async function run(client: RedisClient, { text, sha1 }: Script, key: string, args: string[]): Promise<string> {
+  const options = { keys: [key], arguments: args };
+  let reply: unknown;
+  try {
+    reply = await client.evalSha(sha1, options);
+  } catch (error) {
+    if (!textOf(error).startsWith('NOSCRIPT')) throw await storeError(client, key, error);
+    try {
+      reply = await client.eval(text, options);
+    } catch (again) {
+      throw await storeError(client, key, again);
+    }
+  }
+  if (typeof reply === 'string') return reply;
+  if (reply instanceof Uint8Array) return Buffer.from(reply.buffer, reply.byteOffset, reply.byteLength).toString();
+  throw notAnAnswer(reply === null ? 'null' : typeof reply);
+}
+
+const notAnAnswer = (given: string): ToolkitError =>
+  new ToolkitError('STORE_UNAVAILABLE', `Redis: the client gave ${given} as the answer of a script`);
+
+async function storeError(client: RedisClient, key: string, error: unknown): Promise<ToolkitError> {
+  const message = textOf(error);
+  if (!message.includes('WRONGTYPE')) return new ToolkitError('STORE_UNAVAILABLE', `Redis: ${message}`, error);
+  const type = await run(client, typeScript, key, []).catch(() => 'value of another type');
+  return unreadable(key, `a ${type}`);
+}
+
+const unreadable = (key: string, found: string): ToolkitError =>
+  new ToolkitError('RECORD_UNREADABLE', `the Redis key ${key} holds ${found} and no record of this toolkit`);
+
+const wireKey = (key: string): string => key.replace('~', ':');
+const versionOf = (record: Revised): string => `${record.rev}.${record.runId}`;
+const jsonOf = (record: Revised): string => JSON.stringify(toWire(record, (atMs) => atMs));
+
+type Answer<R> = { readonly nowMs: number; readonly stored: Stored<R> | undefined };
+
+function answerOf<R extends Revised>(key: string, text: string): Answer<R> {
+  const versionAt = text.indexOf('\n') + 1;
+  const nowMs = Number(versionAt === 0 ? text : text.slice(0, versionAt - 1));
+  if (!(nowMs > 0)) throw notAnAnswer('another text');
+  if (versionAt === 0) return { nowMs, stored: undefined };
+  const writtenAt = text.indexOf('\n', versionAt) + 1;
+  const jsonAt = text.indexOf('\n', writtenAt) + 1;
+  if (writtenAt === 0 || jsonAt === 0) throw unreadable(key, 'another text');
+  const version = text.slice(versionAt, writtenAt - 1);
+  const writtenAtMs = Number(text.slice(writtenAt, jsonAt - 1));
+  const record = fromWire<R>(fieldsOf(key, text.slice(jsonAt)), (instant) => (typeof instant === 'number' ? instant : undefined));
+  if (versionOf(record) !== version || !Number.isInteger(record.rev) || !Number.isInteger(writtenAtMs))
+    throw unreadable(key, 'a text of another form');
+  return { nowMs, stored: { record, version, writtenAtMs, nowMs } };
+}
+
+function fieldsOf(key: string, json: string): Readonly<Record<string, unknown>> {
+  let value: unknown;
+  try {
+    value = JSON.parse(json);
+  } catch {
+    throw unreadable(key, 'another text');
+  }
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Readonly<Record<string, unknown>>;
+  throw unreadable(key, Array.isArray(value) ? 'an array' : 'JSON of another shape');
+}
+
+/** The wrong client would be found at the first message, or never: some ignore options that they do not know. */
+function checkClient(client: unknown, taker: string): void {
+  const fault = clientFault(client);
+  if (fault) throw new ToolkitError('INVALID_SETTINGS', `${taker} takes a connected client of the redis package, and was given ${fault}`);
+}
+
+function clientFault(client: unknown): string | undefined {
+  const { isOpen, evalSha, evalsha, then } = (client ?? {}) as Readonly<Record<string, unknown>>;
+  if (typeof then === 'function') return 'a promise; await it';
+  if (typeof evalSha === 'function' && typeof isOpen === 'boolean')
+    return isOpen ? undefined : 'one that is not connected; await its connect()';
+  if (typeof evalsha === 'function') return 'a client of ioredis; pass ioredisClient(client) of pubsub-toolkit/ioredis';
+  return client === null ? 'null' : typeof client;
 }

@@ -10,9 +10,15 @@ export type Claimant = {
   /** Whose keys these are; two consumers of one message each handle it once. */
   readonly consumer: string;
   readonly system: System;
-  readonly keyOf?: KeyOf;
   /** `external`: a run that died is not simply run again. */
   readonly effects?: 'internal' | 'external';
+};
+
+/** How a message is told from others. */
+export type Reading = {
+  readonly keyOf?: KeyOf;
+  /** What two messages of one key must agree in; by default data and the user's attributes, byte for byte. */
+  readonly fingerprintOf?: (message: Message) => string;
 };
 
 /** What one run claims, and under which document id. */
@@ -28,7 +34,7 @@ const consumerBytes = 256;
  * @throws INVALID_SETTINGS for a consumer that has no name or too long a one
  */
 export function createClaims(
-  { consumer, system, effects = 'internal' }: Omit<Claimant, 'keyOf'>,
+  { consumer, system, effects = 'internal' }: Claimant,
   { leaseMs, ttlSeconds, maxAttempts }: Pick<Options<typeof dedupOptions>, 'leaseMs' | 'ttlSeconds' | 'maxAttempts'>,
 ): (claimed: Claimed) => DedupClaim {
   const scope = consumerScope(consumer);
@@ -54,10 +60,10 @@ export function createClaims(
  * What a delivery claims: computed once and before the handler, which may change its input.
  * @throws KEY_MISSING, MALFORMED_MESSAGE
  */
-export function claimedBy(message: Message, keyOf?: KeyOf): Claimed {
+export function claimedBy(message: Message, { keyOf, fingerprintOf: fingerprint = fingerprintOf }: Reading): Claimed {
   return {
     key: dedupKeyOf(message, keyOf),
-    fingerprint: fingerprintOf(message),
+    fingerprint: fingerprint(message),
     seqRef: sequenceRefOf(message) ?? null,
     messageId: message.messageId,
     originId: originIdOf(message),

@@ -1,34 +1,34 @@
 import { errorCodeOf, textOf } from '../errors.ts';
-import type { KeyOf, Message } from '../message.ts';
+import type { Message } from '../message.ts';
 import { meteredStore, telemetry } from '../metrics.ts';
 import { type Options, readOptions } from '../options.ts';
 import type { Context, Handler, Log, Meter, RecordStore, VerdictHandler } from '../ports.ts';
 import { neverThrowing, type Verdict, verdictOf } from '../verdict.ts';
-import { type Claimant, claimedBy, createClaims } from './claim.ts';
+import { type Claimant, claimedBy, createClaims, type Reading } from './claim.ts';
 import type { DedupRecord } from './decide.ts';
 import { createJoining } from './joining.ts';
 import { dedupOptions } from './options.ts';
 import { about, type Delivery, handled, type OutcomeParts, type Replay, verdictOfOutcome } from './outcomes.ts';
 import { createRunner, type Ended, type Outcome, type Reconcile, type Run } from './run.ts';
 
-export type DedupParts = Claimant & {
-  readonly store: RecordStore<DedupRecord>;
-  readonly log: Log;
-  readonly meter?: Meter;
-  readonly keyOf?: KeyOf;
-  /** A message without the key that `keyOf` looks for: a dead letter (default), or run without dedup, with a warning. */
-  readonly onMissingKey?: 'deadLetter' | 'run';
-  /** While the store is down: no message is run (default), or each is run without dedup, counted. */
-  readonly onOutage?: 'closed' | 'open';
-  /** Counts what would not be run, and runs everything. */
-  readonly shadow?: boolean;
-  /** With `effects: 'external'`: says what became of a run that died; without it such a message is a dead letter. */
-  readonly reconcile?: Reconcile;
-  /** Results are kept only with it. */
-  readonly replay?: Replay;
-  readonly tombstones?: NonNullable<OutcomeParts['tombstones']>;
-  readonly options?: Partial<Options<typeof dedupOptions>>;
-};
+export type DedupParts = Claimant &
+  Reading & {
+    readonly store: RecordStore<DedupRecord>;
+    readonly log: Log;
+    readonly meter?: Meter;
+    /** A message without the key that `keyOf` looks for: a dead letter (default), or run without dedup, with a warning. */
+    readonly onMissingKey?: 'deadLetter' | 'run';
+    /** While the store is down: no message is run (default), or each is run without dedup, counted. */
+    readonly onOutage?: 'closed' | 'open';
+    /** Counts what would not be run, and runs everything. */
+    readonly shadow?: boolean;
+    /** With `effects: 'external'`: says what became of a run that died; without it such a message is a dead letter. */
+    readonly reconcile?: Reconcile;
+    /** Results are kept only with it. */
+    readonly replay?: Replay;
+    readonly tombstones?: NonNullable<OutcomeParts['tombstones']>;
+    readonly options?: Partial<Options<typeof dedupOptions>>;
+  };
 
 /**
  * Runs a handler once per message: claim, run, end (protocol 1). A duplicate of a finished message is acked, one of a running
@@ -36,7 +36,7 @@ export type DedupParts = Claimant & {
  * @throws INVALID_SETTINGS here, and never while messages are handled
  */
 export function createDedup(parts: DedupParts): (handle: Handler) => VerdictHandler {
-  const { system, log, consumer, keyOf, replay, tombstones, shadow = false } = parts;
+  const { system, log, consumer, replay, tombstones, shadow = false } = parts;
   const { maxResultBytes, storeTimeoutMs, ...options } = readOptions(dedupOptions, parts.options);
   const watched = telemetry(consumer, log, parts.meter);
   const outcomeParts: OutcomeParts = { consumer, telemetry: watched, maxResultBytes, replay, tombstones };
@@ -83,7 +83,7 @@ export function createDedup(parts: DedupParts): (handle: Handler) => VerdictHand
     return neverThrowing(log, async (message, context) => {
       let delivery: Delivery;
       try {
-        delivery = { message, ...claimOf(claimedBy(message, keyOf)) };
+        delivery = { message, ...claimOf(claimedBy(message, parts)) };
       } catch (error) {
         return deliverWithoutKey(handle, message, context, error);
       }

@@ -1,11 +1,10 @@
 import { ToolkitError } from '../errors.ts';
-import type { KeyOf } from '../message.ts';
 import { telemetry } from '../metrics.ts';
 import { type Options, readOptions } from '../options.ts';
 import type { Context, Handler, Log, Meter, Stored, VerdictHandler } from '../ports.ts';
 import { ack, nack, neverThrowing, type Verdict, verdictOf } from '../verdict.ts';
 import { jittered, pause } from '../waiting.ts';
-import { type Claimant, claimedBy, createClaims } from './claim.ts';
+import { type Claimant, claimedBy, createClaims, type Reading } from './claim.ts';
 import { type DedupRecord, decideInbox, type InboxDecision } from './decide.ts';
 import { createJoining } from './joining.ts';
 import { dedupOptions } from './options.ts';
@@ -27,15 +26,15 @@ export interface InboxStore<Transaction> {
   get(key: string): Promise<Stored<DedupRecord> | undefined>;
 }
 
-export type InboxParts<Transaction> = Omit<Claimant, 'effects'> & {
-  readonly store: InboxStore<Transaction>;
-  readonly log: Log;
-  readonly meter?: Meter;
-  readonly keyOf?: KeyOf;
-  /** Results are kept only with it. */
-  readonly replay?: Replay;
-  readonly options?: Partial<Options<typeof dedupOptions>>;
-};
+export type InboxParts<Transaction> = Omit<Claimant, 'effects'> &
+  Reading & {
+    readonly store: InboxStore<Transaction>;
+    readonly log: Log;
+    readonly meter?: Meter;
+    /** Results are kept only with it. */
+    readonly replay?: Replay;
+    readonly options?: Partial<Options<typeof dedupOptions>>;
+  };
 
 export type InboxContext<Transaction> = Context & {
   /** Reads come before writes; the commit is the toolkit's. */
@@ -51,7 +50,7 @@ const contentionPauseMs = 200;
  * a process dies. Two copies at the same time may both run the handler; one of them commits.
  */
 export function createInbox<Transaction>(parts: InboxParts<Transaction>): (handle: Handler<InboxContext<Transaction>>) => VerdictHandler {
-  const { store, system, log, consumer, keyOf, replay } = parts;
+  const { store, system, log, consumer, replay } = parts;
   const { maxResultBytes, ...options } = readOptions(dedupOptions, parts.options);
   const watched = telemetry(consumer, log, parts.meter);
   const outcomeParts: OutcomeParts = { consumer, telemetry: watched, maxResultBytes, replay };
@@ -100,6 +99,6 @@ export function createInbox<Transaction>(parts: InboxParts<Transaction>): (handl
 
   return (handle) => {
     const joining = createJoining(outcomeParts, (delivery, context) => deliver(handle, delivery, context));
-    return neverThrowing(log, async (message, context) => joining({ message, ...claimOf(claimedBy(message, keyOf)) }, context));
+    return neverThrowing(log, async (message, context) => joining({ message, ...claimOf(claimedBy(message, parts)) }, context));
   };
 }

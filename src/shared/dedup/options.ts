@@ -37,3 +37,27 @@ export const dedupOptions = {
     about: 'How long the store may leave the outcome of a write open before the delivery is given back.',
   },
 } satisfies OptionTable;
+
+export const versionedOptions = {
+  maxEvents: {
+    default: 1_000,
+    min: 1,
+    max: 10_000,
+    env: 'VERSIONED_MAX_EVENTS',
+    about: 'How many events a document remembers; each takes about 45 bytes of it.',
+  },
+  conflictTries: {
+    default: 20,
+    min: 1,
+    max: 1_000,
+    env: 'VERSIONED_CONFLICT_TRIES',
+    about: 'How often an event is tried on a document that others change at the same time before the delivery is given back.',
+  },
+  storeTimeoutMs: {
+    default: 10_000,
+    min: 100,
+    max: 60_000,
+    env: 'VERSIONED_STORE_TIMEOUT_MS',
+    about: 'How long the store may leave the outcome of a save open before the delivery is given back.',
+  },
+} satisfies OptionTable;

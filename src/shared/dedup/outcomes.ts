@@ -41,13 +41,14 @@ export async function handled(
   run?: Run,
 ): Promise<Ended<Verdict>> {
   const { log, count } = parts.telemetry;
+  const fence = run ? run.fence : context.fence;
+  // The signals are made when somebody looks: most handlers never do.
   const held: Context = {
-    ...context,
     get signal() {
       return run ? AbortSignal.any([context.signal, run.signal]) : context.signal;
     },
     idempotencyKey: delivery.claim.key,
-    ...(run && { fence: run.fence }),
+    ...(fence !== undefined && { fence }),
   };
   try {
     const returned = await handle(delivery.message, held);

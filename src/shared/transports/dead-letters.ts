@@ -1,8 +1,8 @@
 import { attribute, dedupKeyOf, forwarded, type Message } from '../message.ts';
 import type { DeadLetters, Log, Publisher } from '../ports.ts';
 
-/** An attribute value holds at most 1,024 bytes; a detail is ASCII but for names, so this is short enough. */
-const detailChars = 300;
+/** Of an attribute's value, by Pub/Sub (`docs/facts.md` A.3). */
+const valueBytes = 1_024;
 /** Of a message, by Pub/Sub (`docs/facts.md` A.3). */
 const mostAttributes = 100;
 
@@ -12,13 +12,18 @@ export function deadLetterTopic(publisher: Publisher, topic: string): DeadLetter
     async publish(message, verdict) {
       const dead = {
         [attribute.deadReason]: verdict.reason,
-        [attribute.deadDetail]: verdict.detail.slice(0, detailChars),
-        [attribute.deadSource]: message.subscription.slice(0, detailChars),
+        [attribute.deadDetail]: fittingValue(verdict.detail),
+        [attribute.deadSource]: fittingValue(message.subscription),
       };
       const letter = forwarded(message, verdict.key ?? keyOrId(message), dead);
       await publisher.publish(topic, [{ ...letter, attributes: fitting(letter.attributes) }]);
     },
   };
+}
+
+/** Cut between two characters: a stream's decoder waits for the rest of one that is cut, which never comes. */
+function fittingValue(text: string): string {
+  return new TextDecoder('utf-8', { ignoreBOM: true }).decode(Buffer.from(text).subarray(0, valueBytes), { stream: true });
 }
 
 /** A message full of attributes leaves no room for the reason: then the last of its own stay behind, or it could never be stored. */

@@ -1,79 +1,157 @@
 import type { Message as PubsubMessage, Subscription } from '@google-cloud/pubsub';
 import { textOf } from '../errors.ts';
-import type { Message } from '../message.ts';
-import type { DeadLetters, Log, System, VerdictHandler } from '../ports.ts';
+import { type Options, readOptions } from '../options.ts';
+import type { DeadLetters, Log, MetricAttributes, System, VerdictHandler } from '../ports.ts';
 import { nack, type Verdict } from '../verdict.ts';
-import { pause } from '../waiting.ts';
+import { jittered } from '../waiting.ts';
+import { closeClient } from './client-close.ts';
+import { aboutMessage, type Taken, type TakeParts, takeDelivery } from './pull-delivery.ts';
+import { pullOptions } from './pull-options.ts';
 
 export type PullParts = {
-  /** Its flow control is the number of messages handled at once. The caller made it; `close` closes it. */
+  /** Made for this pull; `close` closes it. */
   readonly subscription: Subscription;
   readonly handle: VerdictHandler;
   readonly deadLetters: DeadLetters;
   readonly system: System;
   readonly log: Log;
+  readonly meter?: PullMeter;
+  readonly options?: Partial<Options<typeof pullOptions>>;
 };
 
+export type PullMetric = 'ptk.pull.extension_ended' | 'ptk.pull.ack_failed';
+export type PullMeter = { record(name: PullMetric, attributes: MetricAttributes): void };
+
 export type Pull = {
-  /** Takes no more, waits for what is running, gives back the rest. */
-  close(): Promise<void>;
+  /**
+   * Takes no more, gives back what no handler has begun, and waits for what is running. After `timeoutMs` (`closeTimeoutMs` of
+   * the options) the signals abort; handlers that go on for another second are left, and their messages given back. Later calls
+   * get the promise of the first.
+   */
+  close(within?: { readonly timeoutMs?: number }): Promise<void>;
 };
 
 /** A nacked message comes back at once, so one that is in progress elsewhere is kept for a while first. */
-const holdMs = 1_000;
+const longestHoldMs = 1_000;
+/** What a handler gets to stop in, once its signal has aborted. */
+const stopMs = 1_000;
 
-/** Subscribes with the Pub/Sub client: every delivery is settled exactly once. */
-export function startPull({ subscription, handle, deadLetters, system, log }: PullParts): Pull {
-  const running = new Set<Promise<void>>();
-  const abort = new AbortController();
-  let closing = false;
+/** Subscribes with the Pub/Sub client: every delivery is settled exactly once, and `concurrency` of them at most are handled at once. */
+export function startPull({ subscription, handle, deadLetters, system, log, meter, options }: PullParts): Pull {
+  const { clock } = system;
+  const { concurrency, maxExtensionMs, closeTimeoutMs } = readOptions(pullOptions, options);
+  /** In the order of their receipt; the client extends them meanwhile. */
+  const waiting: Taken[] = [];
+  const running = new Set<Taken>();
+  /** Nacks to come; they take no place of the concurrency. */
+  const held = new Set<() => void>();
+  let isClosing = false;
+  let closed: Promise<void> | undefined;
+  let onIdle = () => {};
 
-  const verdictFor = async (message: Message): Promise<Verdict> => {
-    const verdict = await handle(message, { signal: abort.signal });
-    if (verdict.kind === 'deadLetter') await deadLetters.publish(message, verdict);
-    return verdict;
-  };
-  const settle = async (delivery: PubsubMessage) => {
-    const message = received(delivery, subscription.name);
-    const verdict = await verdictFor(message).catch((error: unknown) => {
-      log.error({ messageId: message.messageId, reason: textOf(error) }, 'delivery failed');
-      return nack('failed');
-    });
-    log.debug({ messageId: message.messageId, reason: verdict.reason }, verdict.kind === 'nack' ? 'not acked' : 'acked');
-    if (verdict.kind !== 'nack') return delivery.ack();
-    if (verdict.retryAfterMs !== undefined && !abort.signal.aborted) await pause(system.clock, Math.min(verdict.retryAfterMs, holdMs));
-    delivery.nack();
+  const takeParts: TakeParts = {
+    subscription,
+    clock,
+    maxExtensionMs,
+    onExtensionEnd(taken, { why, reason }) {
+      meter?.record('ptk.pull.extension_ended', { why });
+      log.warn({ ...aboutMessage(taken.message), reason: reason.message }, 'delivery lost');
+      if (!running.has(taken)) taken.nack();
+    },
+    onAckFailed({ message }, error) {
+      meter?.record('ptk.pull.ack_failed', {});
+      log.error({ ...aboutMessage(message), reason: textOf(error) }, 'ack refused; the message comes again');
+    },
   };
   const take = (delivery: PubsubMessage) => {
-    if (closing) return;
-    const work = settle(delivery).finally(() => running.delete(work));
-    running.add(work);
+    if (isClosing) return delivery.nack();
+    const taken = takeDelivery(delivery, takeParts);
+    if (running.size < concurrency) void run(taken);
+    else waiting.push(taken);
   };
+  const run = async (taken: Taken) => {
+    running.add(taken);
+    const verdict = await verdictFor(taken).catch((error: unknown) => {
+      log.error({ ...aboutMessage(taken.message), reason: textOf(error) }, 'delivery failed');
+      return nack('failed');
+    });
+    running.delete(taken);
+    settle(taken, verdict);
+    startWaiting();
+    if (running.size === 0) onIdle();
+  };
+  const startWaiting = () => {
+    while (running.size < concurrency) {
+      const next = waiting.shift();
+      if (!next) return;
+      if (!next.isSettled) void run(next);
+    }
+  };
+  const verdictFor = async (taken: Taken): Promise<Verdict> => {
+    const verdict = await handle(taken.message, taken.context);
+    // Not acked after that, so it would be dead-lettered by its next delivery again.
+    if (verdict.kind === 'deadLetter' && taken.isExtended) await deadLetters.publish(taken.message, verdict);
+    return verdict;
+  };
+  const settle = (taken: Taken, verdict: Verdict) => {
+    const fields = { ...aboutMessage(taken.message), reason: verdict.reason };
+    if (taken.isSettled) return log.warn(fields, 'ended after closing had left it');
+    if (verdict.kind === 'nack') {
+      log.debug(fields, 'not acked');
+      return giveBack(taken, verdict.retryAfterMs ?? 0);
+    }
+    if (!taken.isExtended) {
+      log.warn(fields, 'not acked: ended after its delivery was lost');
+      return taken.nack();
+    }
+    log.debug(fields, 'acked');
+    taken.ack();
+  };
+  const giveBack = (taken: Taken, retryAfterMs: number) => {
+    if (retryAfterMs <= 0 || isClosing) return taken.nack();
+    const release = () => {
+      held.delete(release);
+      cancel();
+      taken.nack();
+    };
+    const cancel = clock.after(jittered(system, Math.min(retryAfterMs, longestHoldMs)), release);
+    held.add(release);
+  };
+
+  /** Until nothing runs, or the time is over. */
+  const idle = (timeoutMs: number) =>
+    new Promise<void>((resolve) => {
+      if (running.size === 0) return resolve();
+      const cancel = clock.after(timeoutMs, resolve);
+      onIdle = () => {
+        cancel();
+        resolve();
+      };
+    });
+  const shutDown = async (timeoutMs: number) => {
+    const client = closeClient(subscription, clock, log, timeoutMs + stopMs);
+    for (const taken of waiting.splice(0)) taken.nack();
+    for (const release of held) release();
+    await idle(timeoutMs);
+    for (const taken of running) taken.stop(new Error(`the pull is closing, and its ${timeoutMs} ms are over`));
+    await idle(stopMs);
+    for (const taken of running) {
+      log.error(aboutMessage(taken.message), 'handler left: it did not stop');
+      taken.nack();
+    }
+    await client.flushed();
+    subscription.off('message', take);
+  };
+
   subscription.on('message', take);
   subscription.on('error', (error) =>
     log.error({ subscription: subscription.name, reason: textOf(error) }, 'subscription closed by an error'),
   );
-
   return {
-    async close() {
-      // The listener stays: without one the client closes at once, and nacks what is still running.
-      closing = true;
-      await Promise.all(running);
-      abort.abort();
-      await subscription.close();
+    close({ timeoutMs = closeTimeoutMs } = {}) {
+      isClosing = true;
+      closed ??= shutDown(timeoutMs);
+      return closed;
     },
-  };
-}
-
-export function received(delivery: PubsubMessage, subscription: string): Message {
-  const publishTimeMs = delivery.publishTime.getTime();
-  return {
-    messageId: delivery.id,
-    data: delivery.data,
-    attributes: { ...delivery.attributes },
-    orderingKey: delivery.orderingKey ?? '',
-    publishTimeMs: publishTimeMs > 0 ? publishTimeMs : undefined,
-    subscription,
-    deliveryAttempt: delivery.deliveryAttempt || undefined,
   };
 }

@@ -1,5 +1,5 @@
 import { errorCodeOf, malformed, textOf } from '../errors.ts';
-import type { Message } from '../message.ts';
+import { type Message, traceIdOf } from '../message.ts';
 import type { DeadLetters, Log, VerdictHandler } from '../ports.ts';
 import type { Verdict } from '../verdict.ts';
 
@@ -34,13 +34,15 @@ export function createPush({ handle, deadLetters, log, strays }: PushParts): (re
       if (!strays) return { status: 400, text: textOf(error) };
       return keepStray(strays, request.body, textOf(error), log);
     }
+    const about = { messageId: message.messageId, traceId: traceIdOf(message) };
     try {
+      // Never aborted: a platform that gives the request up has the message delivered again, and that delivery joins this run.
       const verdict = await handle(message, { signal: new AbortController().signal });
       if (verdict.kind === 'deadLetter') await deadLetters.publish(message, verdict);
-      log.debug({ messageId: message.messageId, reason: verdict.reason }, verdict.kind === 'nack' ? 'not acked' : 'acked');
+      log.debug({ ...about, reason: verdict.reason }, verdict.kind === 'nack' ? 'not acked' : 'acked');
       return { status: statusOfVerdict(verdict) };
     } catch (error) {
-      log.error({ messageId: message.messageId, reason: textOf(error), code: errorCodeOf(error) }, 'delivery failed');
+      log.error({ ...about, reason: textOf(error), code: errorCodeOf(error) }, 'delivery failed');
       return { status: 500 };
     }
   };

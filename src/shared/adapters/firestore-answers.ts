@@ -1,0 +1,25 @@
+import { Timestamp } from '@google-cloud/firestore';
+import { ToolkitError, textOf } from '../errors.ts';
+import type { Version } from '../ports.ts';
+
+/** gRPC codes. A refused precondition is one of four, and which one says nothing (protocol 0.7). */
+export const grpcCode = { invalidArgument: 3, notFound: 5, alreadyExists: 6, failedPrecondition: 9, aborted: 10 } as const;
+const conflicts: readonly unknown[] = [grpcCode.notFound, grpcCode.alreadyExists, grpcCode.failedPrecondition, grpcCode.aborted];
+
+export const codeOf = (error: unknown): unknown => (error as { code?: unknown } | null | undefined)?.code;
+
+export const isConflict = (error: unknown): boolean => conflicts.includes(codeOf(error));
+
+export const storeError = (error: unknown): ToolkitError => new ToolkitError('STORE_UNAVAILABLE', `Firestore: ${textOf(error)}`, error);
+
+/** Too long an id, too large a document, or a value that Firestore does not hold: no retry can mend it. */
+export const refusal = (error: unknown): ToolkitError | undefined =>
+  codeOf(error) === grpcCode.invalidArgument ? new ToolkitError('REFUSED', `Firestore: ${textOf(error)}`, error) : undefined;
+
+export const versionOf = (updateTime: Timestamp): Version => `${updateTime.seconds}.${updateTime.nanoseconds}`;
+
+/** @param Instant of the client that takes it: it refuses the class of a second copy of the package as a precondition */
+export function instantOf(version: Version, Instant: typeof Timestamp = Timestamp): Timestamp {
+  const [seconds = '0', nanoseconds = '0'] = version.split('.');
+  return new Instant(Number(seconds), Number(nanoseconds));
+}
