@@ -118,7 +118,7 @@ const notTheUsers = /^(ptk-|CloudPubSubDeadLetter|googclient_|traceparent$|trace
 export function fingerprintOf({ data, attributes }: Pick<Message, 'data' | 'attributes'>): string {
   const own = Object.entries(attributes).filter(([name]) => !notTheUsers.test(name));
   own.sort(([a], [b]) => (a < b ? -1 : 1));
-  return digest('sha256', Buffer.concat([data, Buffer.from(`\0${JSON.stringify(own)}`)]));
+  return digest('sha256', `${digest('sha256', data)} ${JSON.stringify(own)}`);
 }
 
 /** The id of the first publication, kept over every hop. */

@@ -1,4 +1,4 @@
-import { errorCodeOf } from './errors.ts';
+import { errorCodeOf, ToolkitError } from './errors.ts';
 import type { RecordStore, Revised, Stored, System, Version } from './ports.ts';
 import { jittered, pause, within } from './waiting.ts';
 
@@ -16,26 +16,28 @@ const retryPauseMs = 50;
  * @throws STORE_UNAVAILABLE once `storeTimeoutMs` is over; the write may still land
  */
 export async function settledPut<R extends Revised>(
-  { store, system, storeTimeoutMs }: StoreParts<R>,
+  parts: StoreParts<R>,
   key: string,
   record: R,
   expected: Version | 'absent',
   keepMs: number | 'forever',
 ): Promise<Settled<R>> {
+  const { store, system, storeTimeoutMs } = parts;
   const { clock } = system;
-  const untilMs = clock.monotonicMs() + storeTimeoutMs;
-  const bounded = <T>(what: string, work: Promise<T>) =>
-    within(clock, Math.max(untilMs - clock.monotonicMs(), 1), 'STORE_UNAVAILABLE', what, work);
-  for (;;) {
+  const beganAtMs = clock.monotonicMs();
+  let unclear: unknown;
+  for (let leftMs = storeTimeoutMs; ; leftMs = beganAtMs + storeTimeoutMs - clock.monotonicMs()) {
+    if (leftMs <= 0) throw unclear ?? new ToolkitError('STORE_UNAVAILABLE', `the outcome of a put was open for ${storeTimeoutMs} ms`);
     let current: Stored<R> | undefined;
     try {
-      const result = await bounded('put', store.put(key, record, expected, keepMs));
+      const result = await within(clock, leftMs, 'STORE_UNAVAILABLE', 'put', store.put(key, record, expected, keepMs));
       if ('version' in result) return { kind: 'applied', version: result.version };
       current = result.conflict;
     } catch (error) {
-      if (errorCodeOf(error) !== 'STORE_UNAVAILABLE' || clock.monotonicMs() >= untilMs) throw error;
+      if (errorCodeOf(error) !== 'STORE_UNAVAILABLE') throw error;
+      unclear ??= error;
       await pause(clock, jittered(system, retryPauseMs));
-      const read = await bounded('get', store.get(key)).catch(() => 'unread' as const);
+      const read = await settledGet(parts, key).catch(() => 'unread' as const);
       if (read === 'unread') continue;
       current = read;
     }

@@ -18,7 +18,9 @@ export function within<T>(
   work: Promise<T>,
 ): Promise<T> {
   return new Promise<T>((resolve, reject) => {
-    const cancel = clock.after(timeoutMs, () => reject(new ToolkitError(code, `${what} gave no answer within ${timeoutMs} ms`)));
+    const cancel = clock.after(timeoutMs, () =>
+      reject(new ToolkitError(code, `${what} gave no answer within ${Math.round(timeoutMs)} ms`)),
+    );
     work.then(
       (value) => {
         cancel();

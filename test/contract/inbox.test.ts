@@ -137,7 +137,7 @@ describe.concurrent('inbox on firestore', () => {
   test('gives the delivery back when every try is aborted', async () => {
     const { inbox, handler, balance, failCommits } = setUp();
     failCommits('abort-transaction', 8);
-    expect(await inbox()(handler)(message, context())).toEqual(nack('inProgress'));
+    expect(await inbox()(handler)(message, context())).toEqual(nack('inProgress', 1_000));
     expect(handler.runs).toBe(8);
     expect(await balance()).toBeUndefined();
   });

@@ -86,7 +86,9 @@ test('of 20 messages of which 2 run, close gives 18 to another subscriber while 
   await topic.createSubscription('many-pull');
   const { store, states } = visibleStore();
   const dedup = createDedup({ consumer: 'c', store, system, log: silentLog });
-  const parts = { deadLetters: keptDeadLetters(), system, log: silentLog };
+  const warned: string[] = [];
+  const log = { ...silentLog, warn: (fields: object, text: string) => void warned.push(`${text}: ${JSON.stringify(fields)}`) };
+  const parts = { deadLetters: keptDeadLetters(), system, log };
   const hold = gate();
   const runs: string[] = [];
   const subscription = pubsub.subscription('many-pull');
@@ -123,4 +125,6 @@ test('of 20 messages of which 2 run, close gives 18 to another subscriber while 
   await expect.poll(() => others.length).toBe(19);
   await other.close();
   expect(others.at(-1)).toBe('first last');
+  // The client has closed too, and understood for how long it may take.
+  expect(warned).toEqual([]);
 });

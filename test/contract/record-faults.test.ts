@@ -114,6 +114,13 @@ describe('a document that is no record', () => {
     expect((await document.get()).data()).toEqual(fields);
   });
 
+  test.each(documents.slice(0, 4))('%s: a read says which document it is', async (name, fields) => {
+    await db.collection('ptk-other').doc(name).set(fields);
+    const read = firestoreRecordStore(db, system.clock, 'ptk-other').get(name);
+    await expect(read).rejects.toMatchObject({ code: 'RECORD_UNREADABLE', message: expect.stringContaining(`ptk-other/${name}`) });
+    await expect(read).rejects.not.toThrow(secret);
+  });
+
   test.each(documents)('%s: the inbox runs nothing and acks nothing', async (name, fields) => {
     const document = db.collection('ptk-dedup').doc(`inbox~${hash(name)}`);
     await document.set(fields);

@@ -141,6 +141,16 @@ describe('a fast tier that fails', () => {
     expect(await store.put('k', claim, 'absent', 1_000)).toHaveProperty('version');
   });
 
+  test.each([
+    [59_999, 'fast'],
+    [60_000, '1'],
+  ])('is believed until the ttl of a record is over, by its own clock: after %d ms the version is "%s"', async (ageMs, version) => {
+    const stored = { record: { ...claim, state: 'done' as const, ttlMs: 60_000 }, version: '1.r', writtenAtMs: 7, nowMs: 7 + ageMs };
+    const { store } = under({ get: async () => ({ nowMs: stored.nowMs, stored }), keep: async () => {} });
+    const answer = await store.put('k', claim, 'absent', 1_000);
+    expect('version' in answer ? answer.version : answer.conflict?.version).toBe(version);
+  });
+
   test.each([0, 10_001, 1.5, Number.NaN])('fastTimeoutMs %d is refused at start', (fastTimeoutMs) => {
     const parts = { fast: { get: refuse, keep: refuse }, truth: memoryRecordStore<DedupRecord>(system.clock), system, log: silentLog };
     expect(() => twoTierRecordStore({ ...parts, fastTimeoutMs })).toThrow(`fastTimeoutMs is ${fastTimeoutMs}`);

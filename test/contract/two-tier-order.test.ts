@@ -105,7 +105,9 @@ describe('two tiers', () => {
   test('the version of what the fast tier told writes nothing', async () => {
     await finish(store, 'a');
     const { conflict } = (await claim(store, 'b')) as { conflict: { version: string } };
+    asked = [];
     const stolen = await store.put(key, record('b', 3), conflict.version, keepMs);
+    expect(asked).toEqual([]);
     expect(stolen).toMatchObject({ conflict: { record: { runId: 'a', state: 'done' } } });
     expect((await truth.get(key))?.record.runId).toBe('a');
   });

@@ -1,5 +1,6 @@
 import { EventEmitter } from 'node:events';
 import type { Message as PubsubMessage, Subscription } from '@google-cloud/pubsub';
+import type { Clock } from '../../src/shared/ports.ts';
 import { startPull } from '../../src/shared/transports/pull.ts';
 import { keptDeadLetters, silentLog } from '../../src/testing/doubles.ts';
 import { manualSystem } from './manual-system.ts';
@@ -47,7 +48,24 @@ class FakeSubscription extends EventEmitter {
 
 /** A pull of a fake subscription in manual time. */
 export function fakePull(handle: Parts['handle'], { options, deadLetters = keptDeadLetters() }: Partial<Parts> = {}) {
-  const system = manualSystem();
+  const manual = manualSystem();
+  const timers = new Set<() => void>();
+  const clock: Clock = {
+    ...manual.clock,
+    after(delayMs, run) {
+      const cancel = manual.clock.after(delayMs, () => {
+        timers.delete(stop);
+        run();
+      });
+      const stop = () => {
+        timers.delete(stop);
+        cancel();
+      };
+      timers.add(stop);
+      return stop;
+    },
+  };
+  const system = { ...manual, clock };
   const fake = new FakeSubscription(system.clock.nowMs);
   const logged: string[] = [];
   const counted: string[] = [];
@@ -56,5 +74,5 @@ export function fakePull(handle: Parts['handle'], { options, deadLetters = keptD
   const meter: Parts['meter'] = { record: (name, attributes) => void counted.push([name, ...Object.values(attributes)].join(' ')) };
   const subscription = fake as unknown as Subscription;
   const pull = startPull({ subscription, handle, deadLetters, system, log, meter, ...(options && { options }) });
-  return { fake, system, pull, logged, counted };
+  return { fake, system, pull, logged, counted, timers };
 }

@@ -47,6 +47,8 @@ describe('decideClaim', () => {
     ['format 1 with missing fields', { leaseMs: undefined }],
     ['format 1 with missing fields', { ttlMs: '60000' }],
     ['format 1 with missing fields', { runId: 7 }],
+    ['format 1 with missing fields', { fingerprint: 7 }],
+    ['format 1 with missing fields', { attempts: 1.5 }],
   ])('what is stored is no record of this version: %s, as in %o', (found, changes) => {
     const odd = stored(changes as object, 0);
     expect([decideClaim(odd, claim), decideInbox(odd, claim)]).toEqual([

@@ -52,8 +52,8 @@ describe('dedupKeyOf', () => {
 describe('fingerprintOf', () => {
   const plain = { data: Buffer.from('body'), attributes: { a: '1', b: '2' } };
 
-  test('is the SHA-256 of the data, a zero byte and the sorted attributes', () => {
-    expect(fingerprintOf(plain)).toBe('190e67c9341386e8cba546c8f9c7f6381a15c130e1b9fe7215e5948b55198d65');
+  test('is the SHA-256 of the digest of the data and the sorted attributes', () => {
+    expect(fingerprintOf(plain)).toBe('4fe2eaeed375a6da06fed35f1dc4b9503ddd37c5952f2e1124f6cee2881184a5');
   });
 
   test('does not depend on the order of attributes', () => {

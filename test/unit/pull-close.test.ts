@@ -25,7 +25,7 @@ function busyPull() {
 
 describe('close', () => {
   test('waits for what is running, and acks it', async () => {
-    const { fake, system, pull, hold, signals } = busyPull();
+    const { fake, system, pull, hold, signals, timers } = busyPull();
     fake.deliver('1');
     const closed = pull.close();
     await system.time.settled();
@@ -33,7 +33,7 @@ describe('close', () => {
     expect(signals.map(({ aborted }) => aborted)).toEqual([false]);
     hold.open();
     await closed;
-    expect(fake.done).toEqual([...closing, 'ack 1']);
+    expect([fake.done, timers.size]).toEqual([[...closing, 'ack 1'], 0]);
   });
 
   test('gives back at once what waits, and what comes after', async () => {
@@ -50,7 +50,7 @@ describe('close', () => {
 
   test('gives back at once what is held, and holds nothing more', async () => {
     const hold = gate();
-    const { fake, system, pull } = fakePull(async ({ messageId }) => {
+    const { fake, system, pull, timers } = fakePull(async ({ messageId }) => {
       if (messageId === '2') await hold.opened;
       return nack('inProgress', 60_000);
     });
@@ -61,7 +61,7 @@ describe('close', () => {
     expect(fake.done).toEqual([...closing, 'nack 1']);
     hold.open();
     await closed;
-    expect(fake.done).toEqual([...closing, 'nack 1', 'nack 2']);
+    expect([fake.done, timers.size]).toEqual([[...closing, 'nack 1', 'nack 2'], 0]);
   });
 
   test.each([

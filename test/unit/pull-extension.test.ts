@@ -115,6 +115,24 @@ describe('when the client extends a delivery no more', () => {
   });
 });
 
+test('a delivery that is settled leaves no timer behind', async () => {
+  const { fake, system, pull, timers } = fakePull(async ({ messageId }) => {
+    if (messageId === 'late') await Promise.race([]);
+    return messageId === 'busy' ? nack('inProgress', 60_000) : ack('processed');
+  });
+  fake.deliver('1');
+  await system.time.settled();
+  expect(timers.size).toBe(0);
+  fake.deliver('busy');
+  await system.time.advance(1_000);
+  expect([fake.done, timers.size]).toEqual([['ack 1', 'nack busy'], 0]);
+  for (const id of ['busy', 'late']) fake.deliver(id);
+  const closed = pull.close();
+  await system.time.advance(31_000);
+  await closed;
+  expect(timers.size).toBe(0);
+});
+
 test('after its ack a delivery is not lost any more', async () => {
   const { fake, system, counted, logged } = fakePull(async () => ack('processed'), { options });
   const delivery = fake.deliver('1', refusing);

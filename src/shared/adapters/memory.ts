@@ -11,14 +11,14 @@ export function memoryRecordStore<R extends Revised>(clock: Pick<Clock, 'nowMs'>
   let versions = 0;
   const stored = (key: string): Stored<R> | undefined => {
     const entry = entries.get(key);
-    return entry && { ...structuredClone(entry), nowMs: clock.nowMs() };
+    return entry && { ...entry, record: { ...entry.record }, nowMs: clock.nowMs() };
   };
   return {
     get: async (key) => stored(key),
     put: async (key, record, expected) => {
       if ((entries.get(key)?.version ?? 'absent') !== expected) return { conflict: stored(key) };
       const version = String(++versions);
-      entries.set(key, { record: structuredClone(record), version, writtenAtMs: clock.nowMs() });
+      entries.set(key, { record: { ...record }, version, writtenAtMs: clock.nowMs() });
       return { version };
     },
   };

@@ -11,8 +11,12 @@ type ScriptArguments = { keys: string[]; arguments: string[] };
  * What the stores need of a client: one of the `redis` package (single, cluster, pool or sentinel) as it is, one of `ioredis` through
  * `ioredisClient`. The caller connects and closes it.
  */
-export type RedisClient = {
+export type RedisClient = Sender & {
   readonly isOpen: boolean;
+  readonly isReady?: boolean;
+  withCommandOptions?(options: { readonly timeout: number }): Sender;
+};
+type Sender = {
   eval(script: string, options: ScriptArguments): Promise<unknown>;
   evalSha(sha1: string, options: ScriptArguments): Promise<unknown>;
 };
@@ -61,18 +65,18 @@ return redis.call('PTTL',KEYS[1])..' '..policy`);
  * @throws INVALID_SETTINGS for anything but a connected client
  */
 export function redisRecordStore<R extends Revised>(client: RedisClient, prefix: string): RecordStore<R> {
-  checkClient(client, 'redisRecordStore');
+  const sender = senderOf(client, 'redisRecordStore');
   return {
     async get(key) {
       const name = prefix + wireKey(key);
-      return answerOf<R>(name, await run(client, getScript, name, [])).stored;
+      return answerOf<R>(name, await run(sender(), getScript, name, [])).stored;
     },
     async put(key, record, expected, keepMs) {
       const name = prefix + wireKey(key);
       const version = versionOf(record);
       const args = [expected === 'absent' ? '' : `${expected}\n`, `${version}\n`, `\n${jsonOf(record)}`];
       if (keepMs !== 'forever') args.push(String(Math.ceil(keepMs)));
-      const reply = await run(client, putScript, name, args);
+      const reply = await run(sender(), putScript, name, args);
       return reply === 'written' ? { version } : { conflict: answerOf<R>(name, reply).stored };
     },
   };
@@ -84,16 +88,16 @@ export function redisRecordStore<R extends Revised>(client: RedisClient, prefix:
  * @throws INVALID_SETTINGS for anything but a connected client
  */
 export function redisDoneCache<R extends DedupRecord = DedupRecord>(client: RedisClient, prefix: string): DoneCache<R> {
-  checkClient(client, 'redisDoneCache');
+  const sender = senderOf(client, 'redisDoneCache');
   return {
     async get(key) {
       const name = prefix + wireKey(key);
-      return answerOf<R>(name, await run(client, getScript, name, []));
+      return answerOf<R>(name, await run(sender(), getScript, name, []));
     },
     async keep(key, record, writtenAtMs) {
       const args = [String(record.rev), `${versionOf(record)}\n`, `\n${jsonOf(record)}`, String(record.ttlMs)];
       if (writtenAtMs !== 'now') args.push(String(Math.floor(writtenAtMs)));
-      await run(client, keepScript, prefix + wireKey(key), args);
+      await run(sender(), keepScript, prefix + wireKey(key), args);
     },
   };
 }
@@ -113,7 +117,7 @@ export async function checkRedis(client: RedisClient, prefix: string): Promise<s
 }
 
 /** One round trip; a second one when the server does not know the script yet. */
-async function run(client: RedisClient, { text, sha1 }: Script, key: string, args: string[]): Promise<string> {
+async function run(client: Sender, { text, sha1 }: Script, key: string, args: string[]): Promise<string> {
   const options = { keys: [key], arguments: args };
   let reply: unknown;
   try {
@@ -134,7 +138,7 @@ async function run(client: RedisClient, { text, sha1 }: Script, key: string, arg
 const notAnAnswer = (given: string): ToolkitError =>
   new ToolkitError('STORE_UNAVAILABLE', `Redis: the client gave ${given} as the answer of a script`);
 
-async function storeError(client: RedisClient, key: string, error: unknown): Promise<ToolkitError> {
+async function storeError(client: Sender, key: string, error: unknown): Promise<ToolkitError> {
   const message = textOf(error);
   if (!message.includes('WRONGTYPE')) return new ToolkitError('STORE_UNAVAILABLE', `Redis: ${message}`, error);
   const type = await run(client, typeScript, key, []).catch(() => 'value of another type');
@@ -177,10 +181,18 @@ function fieldsOf(key: string, json: string): Readonly<Record<string, unknown>> 
   throw unreadable(key, Array.isArray(value) ? 'an array' : 'JSON of another shape');
 }
 
-/** The wrong client would be found at the first message, or never: some ignore options that they do not know. */
-function checkClient(client: unknown, taker: string): void {
+/**
+ * What to send by, asked for each command. For every command the `redis` package sets a timer that ends only one which still waits for a
+ * connection, and that costs as much as the rest of it: where there is a connection it is left out. Where there is none it is needed, or
+ * a claim would land long after its delivery was given back.
+ *
+ * The wrong client would be found at the first message, or never: some ignore options that they do not know.
+ */
+function senderOf(client: RedisClient, taker: string): () => Sender {
   const fault = clientFault(client);
   if (fault) throw new ToolkitError('INVALID_SETTINGS', `${taker} takes a connected client of the redis package, and was given ${fault}`);
+  const untimed = client.withCommandOptions?.({ timeout: 0 }) ?? client;
+  return () => (client.isReady ? untimed : client);
 }
 
 function clientFault(client: unknown): string | undefined {

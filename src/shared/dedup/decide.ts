@@ -119,13 +119,16 @@ function running(claim: Claim, before: Partial<DedupRecord> | undefined, attempt
 }
 
 const states: readonly unknown[] = ['running', 'done', 'failed'];
+const wholeFields = ['rev', 'attempts', 'leaseMs', 'ttlMs'] as const;
+const textFields = ['runId', 'key', 'fingerprint'] as const;
 
 /** What is stored may have been written by another version, or by something else altogether. */
 function formatFault(record: DedupRecord): string | undefined {
-  const { v, rev, state, runId, leaseMs, ttlMs } = record as { readonly [Name in keyof DedupRecord]?: unknown };
+  const { v, state, ...fields } = record as { readonly [Name in keyof DedupRecord]?: unknown };
   if (v !== 1) return `format ${typeof v === 'number' ? v : 'unknown'}`;
-  const isWhole = Number.isInteger(rev) && Number.isInteger(leaseMs) && Number.isInteger(ttlMs);
-  return isWhole && states.includes(state) && typeof runId === 'string' ? undefined : 'format 1 with missing fields';
+  const isWhole =
+    wholeFields.every((name) => Number.isInteger(fields[name])) && textFields.every((name) => typeof fields[name] === 'string');
+  return isWhole && states.includes(state) ? undefined : 'format 1 with missing fields';
 }
 
 /** Why a delivery is a duplicate: which part of the system made the second copy. */

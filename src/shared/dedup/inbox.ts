@@ -44,6 +44,7 @@ export type InboxContext<Transaction> = Context & {
 const contentionTries = 8;
 /** The client's own back-off makes two copies of one message take seconds. */
 const contentionPauseMs = 200;
+const contendedRetryMs = 1_000;
 
 /**
  * Runs a handler whose writes and whose record of being done commit together (protocol 2): the effect is there once, whenever
@@ -94,7 +95,7 @@ export function createInbox<Transaction>(parts: InboxParts<Transaction>): (handl
       await pause(system.clock, jittered(system, contentionPauseMs));
     }
     watched.count('ptk.dedup.in_progress');
-    return nack('inProgress');
+    return nack('inProgress', contendedRetryMs);
   };
 
   return (handle) => {

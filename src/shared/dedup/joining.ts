@@ -1,23 +1,26 @@
 import type { Context } from '../ports.ts';
 import type { Verdict } from '../verdict.ts';
+import type { Claim } from './decide.ts';
 import { type Delivery, duplicateOf, type OutcomeParts } from './outcomes.ts';
 
 export type Deliver = (delivery: Delivery, context: Context) => Promise<Verdict>;
 
+type Joined = { readonly delivery: Delivery; readonly verdict: Promise<Verdict> };
+
 /** A copy of a message that this process is already handling waits for that run and makes no store call (protocol 0.10). */
 export function createJoining(parts: OutcomeParts, deliver: Deliver): Deliver {
-  const running = new Map<string, { readonly delivery: Delivery; readonly verdict: Promise<Verdict> }>();
+  // No Map: its tables chain, and one that is old keeps all that came after it from the collector, which doubles the cost of a message.
+  const running: Record<string, Joined> = Object.create(null);
   return async (delivery, context) => {
-    const { documentId, claim } = delivery;
-    const identity = `${documentId} ${claim.fingerprint} ${claim.seqRef ? JSON.stringify(claim.seqRef) : ''}`;
-    const first = running.get(identity);
+    const first = running[delivery.documentId];
+    if (first && !isCopy(first.delivery.claim, delivery.claim)) return deliver(delivery, context);
     if (!first) {
       const verdict = deliver(delivery, context);
-      running.set(identity, { delivery, verdict });
+      running[delivery.documentId] = { delivery, verdict };
       try {
         return await verdict;
       } finally {
-        running.delete(identity);
+        delete running[delivery.documentId];
       }
     }
     const verdict = await first.verdict;
@@ -27,3 +30,7 @@ export function createJoining(parts: OutcomeParts, deliver: Deliver): Deliver {
     return duplicateOf(parts, { ...first.delivery.claim, result: null, firstSeenAtMs: first.delivery.claim.seenAtMs }, delivery);
   };
 }
+
+/** Other content, or another number, is for the record to judge. */
+const isCopy = (first: Claim, second: Claim): boolean =>
+  first.fingerprint === second.fingerprint && JSON.stringify(first.seqRef) === JSON.stringify(second.seqRef);

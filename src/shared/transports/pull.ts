@@ -1,7 +1,7 @@
 import type { Message as PubsubMessage, Subscription } from '@google-cloud/pubsub';
 import { textOf } from '../errors.ts';
 import { type Options, readOptions } from '../options.ts';
-import type { DeadLetters, Log, MetricAttributes, System, VerdictHandler } from '../ports.ts';
+import type { DeadLetters, Log, Meter, System, VerdictHandler } from '../ports.ts';
 import { nack, type Verdict } from '../verdict.ts';
 import { jittered } from '../waiting.ts';
 import { closeClient } from './client-close.ts';
@@ -15,12 +15,9 @@ export type PullParts = {
   readonly deadLetters: DeadLetters;
   readonly system: System;
   readonly log: Log;
-  readonly meter?: PullMeter;
+  readonly meter?: Meter;
   readonly options?: Partial<Options<typeof pullOptions>>;
 };
-
-export type PullMetric = 'ptk.pull.extension_ended' | 'ptk.pull.ack_failed';
-export type PullMeter = { record(name: PullMetric, attributes: MetricAttributes): void };
 
 export type Pull = {
   /**
