@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { faultKinds } from '../src/emulator/faults.ts';
 import { dedupOptions, versionedOptions } from '../src/shared/dedup/options.ts';
 import { fifoOptions } from '../src/shared/fifo/options.ts';
+import { metrics } from '../src/shared/metrics.ts';
 import type { OptionTable } from '../src/shared/options.ts';
 import { outboxOptions } from '../src/shared/outbox/options.ts';
 import { pullOptions } from '../src/shared/transports/pull-options.ts';
@@ -23,6 +24,10 @@ export function renderReadme(text: string): string {
     .replace(/(?:\| `[A-Z_]+` \| `\w+`: .*\|\n)*<!-- options -->/, () => {
       const rows = tables.flatMap((table) => Object.entries(table).map(optionRow));
       return `${rows.join('\n')}\n<!-- options -->`;
+    })
+    .replace(/(?:\| `ptk\.[a-z_.]+` \| .*\|\n)*<!-- metrics -->/, () => {
+      const rows = Object.entries(metrics).map(([name, { about }]) => `| \`${name}\` | ${about} |`);
+      return `${rows.join('\n')}\n<!-- metrics -->`;
     })
     .replace(/(?:\| `[a-z-]+` \| .*\|\n)*<!-- faults -->/, () => {
       const rows = Object.entries(faultKinds).map(([kind, meaning]) => `| \`${kind}\` | ${meaning} |`);

@@ -40,7 +40,12 @@ export function connectBase(deployable: Deployable, environment: Environment): B
  * @throws INVALID_SETTINGS when the database cannot be reached
  */
 export async function connectFirestore(settings: Settings): Promise<Firestore> {
-  const db = new Firestore({ projectId: settings.GOOGLE_CLOUD_PROJECT, databaseId: settings.FIRESTORE_DATABASE });
+  const db = new Firestore({
+    projectId: settings.GOOGLE_CLOUD_PROJECT,
+    databaseId: settings.FIRESTORE_DATABASE,
+    // Else a read in a transaction that has lost is tried again for seconds (`docs/facts.md` B.6).
+    gaxServerStreamingRetries: true,
+  });
   const probe = db.collection(`${settings.COLLECTION_PREFIX}ptk-dedup`).doc('start').get();
   await reached('Firestore', probe);
   return db;

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { dedupOptions, versionedOptions } from '../../src/shared/dedup/options.ts';
 import { errorCodes } from '../../src/shared/errors.ts';
 import { fifoOptions } from '../../src/shared/fifo/options.ts';
+import { metrics } from '../../src/shared/metrics.ts';
 import type { OptionTable } from '../../src/shared/options.ts';
 import { outboxOptions } from '../../src/shared/outbox/options.ts';
 import { pullOptions } from '../../src/shared/transports/pull-options.ts';
@@ -36,6 +37,10 @@ describe('README.md', () => {
     expect(missing(options.map(([, { env }]) => env))).toEqual([]);
     for (const [name, { env, about, default: value, min, max }] of options)
       expect(rows.get(env)).toBe(`\`${name}\`: ${about} Default ${value}, from ${min} to ${max}.`);
+  });
+
+  test('has a row for every number that is given out', () => {
+    for (const [name, { about }] of Object.entries(metrics)) expect([name, rows.get(name)]).toEqual([name, about]);
   });
 
   test('has no row for a variable or an error code that there is not', () => {
