@@ -18,7 +18,7 @@ export type LeaseEnd = 'applied' | 'recordLost' | 'lost';
 
 export type Lease<R> = {
   /** Aborts when the lease is over by this process's own count, or when another run took over. */
-  readonly signal: AbortSignal;
+  signal(): AbortSignal;
   /** Writes now; false when another run has taken over. */
   renew(): Promise<boolean>;
   /** Stops renewing and writes the last record of this run, unless another run holds the key by now. */
@@ -93,7 +93,7 @@ export function holdLease<R extends Leased>(parts: StoreParts<R>, log: Log, clai
   beat();
 
   return {
-    get signal() {
+    signal() {
       abort ??= new AbortController();
       if (lostBecause) abort.abort(lostBecause);
       return abort.signal;

@@ -34,7 +34,7 @@ describe('lease', () => {
     await system.time.advance(1);
     expect((await records.get('k'))?.record.rev).toBe(2);
     await system.time.advance(9_000);
-    expect(lease.signal.aborted).toBe(false);
+    expect(lease.signal().aborted).toBe(false);
     expect(await lease.end(done, 'forever')).toBe('applied');
     expect((await records.get('k'))?.record).toMatchObject({ state: 'done', runId: 'me', rev: 12 });
   });
@@ -44,21 +44,21 @@ describe('lease', () => {
     await lease.end(done, 'forever');
     await system.time.advance(10_000);
     expect((await records.get('k'))?.record.rev).toBe(2);
-    expect(lease.signal.aborted).toBe(false);
+    expect(lease.signal().aborted).toBe(false);
   });
 
   test('aborts its run at its end by its own count when no renewal comes through', async () => {
     const { system, lease } = await hold(Array.from({ length: 200 }, () => 'failed'));
     await system.time.advance(2_999);
-    expect(lease.signal.aborted).toBe(false);
+    expect(lease.signal().aborted).toBe(false);
     await system.time.advance(1);
-    expect(lease.signal.aborted).toBe(true);
+    expect(lease.signal().aborted).toBe(true);
   });
 
   test('though outlived it ends what nobody has taken over', async () => {
     const { system, lease } = await hold(Array.from({ length: 30 }, () => 'failed'));
     await system.time.advance(3_500);
-    expect(lease.signal.aborted).toBe(true);
+    expect(lease.signal().aborted).toBe(true);
     const end = lease.end(done, 'forever');
     await system.time.advance(5_000);
     expect(await end).toBe('applied');
@@ -69,7 +69,7 @@ describe('lease', () => {
     const current = await records.get('k');
     await records.put('k', { rev: 2, runId: 'other', leaseMs: 3_000, state: 'running' }, current?.version ?? '', 'forever');
     await system.time.advance(1_000);
-    expect(lease.signal.aborted).toBe(true);
+    expect(lease.signal().aborted).toBe(true);
     expect(await lease.end(done, 'forever')).toBe('lost');
     expect((await records.get('k'))?.record).toMatchObject({ runId: 'other', state: 'running' });
   });

@@ -50,7 +50,7 @@ export function createIdempotent(parts: IdempotentParts): Idempotent {
 
   return async <T>(key: string, work: (context: Context) => Promise<T>, fingerprint = ''): Promise<T> => {
     const outcome = await runOnce(claimOf({ key: checkedKey(key, 'the key'), fingerprint }), async ({ signal, fence }) => {
-      const value = await work({ signal, fence, idempotencyKey: key });
+      const value = await work({ signal: signal(), fence, idempotencyKey: key });
       return { value, state: 'done', result: kept(key, value) } as const;
     });
     switch (outcome.kind) {

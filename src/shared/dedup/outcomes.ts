@@ -1,3 +1,4 @@
+import { lazyContext } from '../context.ts';
 import { textOf } from '../errors.ts';
 import { type Message, type OutgoingMessage, tombstoneOf, traceIdOf } from '../message.ts';
 import type { Telemetry } from '../metrics.ts';
@@ -42,14 +43,10 @@ export async function handled(
 ): Promise<Ended<Verdict>> {
   const { log, count } = parts.telemetry;
   const fence = run ? run.fence : context.fence;
-  // The signals are made when somebody looks: most handlers never do.
-  const held: Context = {
-    get signal() {
-      return run ? AbortSignal.any([context.signal, run.signal]) : context.signal;
-    },
+  const held = lazyContext(() => (run ? AbortSignal.any([context.signal, run.signal()]) : context.signal), {
     idempotencyKey: delivery.claim.key,
     ...(fence !== undefined && { fence }),
-  };
+  });
   try {
     const returned = await handle(delivery.message, held);
     const verdict = verdictOf(returned);

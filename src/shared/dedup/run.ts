@@ -9,7 +9,7 @@ import { type Claim, type ClaimDecision, type DedupRecord, decideClaim } from '.
 /** One run, while it holds its key. */
 export type Run = {
   /** Aborts when the lease is over or another run took over. */
-  readonly signal: AbortSignal;
+  readonly signal: () => AbortSignal;
   /** Grows with every run of the key. */
   readonly fence: number;
 };
@@ -100,13 +100,7 @@ export function createRunner(parts: RunParts): <T>(claim: DedupClaim, work: (run
       lease
         .end((record) => ({ ...record, state: 'failed', attempts: record.attempts - attemptsBack }), claim.ttlMs)
         .catch((error: unknown) => log.warn({ key: claim.key, reason: textOf(error) }, 'key not freed; its lease will end'));
-    const run: Run = {
-      get signal() {
-        return lease.signal;
-      },
-      fence,
-    };
-    const ended = await work(run).catch((error: unknown) => ({ error }));
+    const ended = await work({ signal: lease.signal, fence }).catch((error: unknown) => ({ error }));
     if ('error' in ended) {
       await free(0);
       return { kind: 'threw', error: ended.error };

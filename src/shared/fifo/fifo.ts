@@ -100,7 +100,7 @@ export function createFifo(parts: FifoParts): (handle: Handler) => VerdictHandle
     const taken = await takeInTurn(id, ref);
     if (taken.kind !== 'holding') return verdictWithoutRun(taken, ref);
     const { lease, fence } = taken;
-    const verdict = await run(handle, message, { ...context, signal: AbortSignal.any([context.signal, lease.signal]), fence });
+    const verdict = await run(handle, message, { ...context, signal: AbortSignal.any([context.signal, lease.signal()]), fence });
     const finished = await finish(lease, message, verdict);
     waitingRoom.moved(id, finished.kind === 'ack' ? ref.sequence : ref.sequence - 1);
     return finished;

@@ -1,4 +1,5 @@
 import type { Message as PubsubMessage } from '@google-cloud/pubsub';
+import { lazyContext } from '../context.ts';
 import { type Message, traceIdOf } from '../message.ts';
 import type { Clock, Context } from '../ports.ts';
 import { type ExtensionEnd, watchExtension } from './extension.ts';
@@ -48,14 +49,11 @@ export function takeDelivery(delivery: PubsubMessage, parts: TakeParts): Taken {
   };
   const taken: Taken = {
     message: received(delivery, parts.subscription.name),
-    // Made on demand: it costs as much as all else here together, and many handlers never look.
-    context: {
-      get signal() {
-        abort ??= new AbortController();
-        if (stopped) abort.abort(stopped);
-        return abort.signal;
-      },
-    },
+    context: lazyContext(() => {
+      abort ??= new AbortController();
+      if (stopped) abort.abort(stopped);
+      return abort.signal;
+    }),
     isSettled: false,
     isExtended: true,
     stop(reason) {

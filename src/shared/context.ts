@@ -1,0 +1,32 @@
+import type { Context } from './ports.ts';
+
+/**
+ * A context whose signal is made when somebody looks at it; most handlers never do, and a signal costs more than all else. The property
+ * is its own, so that `{ ...context }` keeps it, and its getter is one for all: a literal with a getter would get a hidden class of its
+ * own from V8, which keeps all that the getter sees until the next full collection.
+ */
+class LazyContext implements Context {
+  static readonly #signalProperty: PropertyDescriptor = {
+    enumerable: true,
+    configurable: true,
+    get(this: LazyContext) {
+      this.#signal ??= this.#makeSignal();
+      return this.#signal;
+    },
+  };
+  declare readonly signal: AbortSignal;
+  readonly idempotencyKey?: string;
+  readonly fence?: number;
+  readonly #makeSignal: () => AbortSignal;
+  #signal: AbortSignal | undefined;
+
+  constructor(makeSignal: () => AbortSignal, { idempotencyKey, fence }: Omit<Context, 'signal'>) {
+    this.#makeSignal = makeSignal;
+    if (idempotencyKey !== undefined) this.idempotencyKey = idempotencyKey;
+    if (fence !== undefined) this.fence = fence;
+    Object.defineProperty(this, 'signal', LazyContext.#signalProperty);
+  }
+}
+
+export const lazyContext = (makeSignal: () => AbortSignal, given: Omit<Context, 'signal'> = {}): Context =>
+  new LazyContext(makeSignal, given);
