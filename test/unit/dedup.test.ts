@@ -3,13 +3,13 @@ import { memoryRecordStore } from '../../src/shared/adapters/memory.ts';
 import type { DedupRecord } from '../../src/shared/dedup/decide.ts';
 import { createDedup } from '../../src/shared/dedup/dedup.ts';
 import { hash } from '../../src/shared/names.ts';
-import type { Handler, RecordStore } from '../../src/shared/ports.ts';
+import type { RecordStore } from '../../src/shared/ports.ts';
 import { ack, deadLetter, nack } from '../../src/shared/verdict.ts';
 import { silentLog, testMessage } from '../../src/testing/doubles.ts';
+import { context, counting } from '../support/dedup-workers.ts';
 import { faultyStore, type StoreFault, silentStore } from '../support/faulty-store.ts';
 import { gate, manualSystem, settled } from '../support/manual-system.ts';
 
-const context = () => ({ signal: new AbortController().signal });
 const options = { leaseMs: 3_000, ttlSeconds: 60, storeTimeoutMs: 1_000 };
 
 function setUp(faults: (StoreFault | 'none')[] = [], maxAttempts = 0) {
@@ -21,18 +21,6 @@ function setUp(faults: (StoreFault | 'none')[] = [], maxAttempts = 0) {
     createDedup({ consumer: 'c', store: over, system, log: silentLog, options: { ...options, maxAttempts } });
   return { system, records, store, worker };
 }
-
-const counting = (answer: unknown = undefined) => {
-  const handler = Object.assign(
-    async () => {
-      handler.runs += 1;
-      if (answer instanceof Error) throw answer;
-      return answer;
-    },
-    { runs: 0 },
-  );
-  return handler satisfies Handler;
-};
 
 describe('dedup', () => {
   test('a second delivery of a finished message is acked and does not run', async () => {
