@@ -1,7 +1,7 @@
 import { type RedriveParts, redrive } from '../../src/cli/redrive/redriving.ts';
 import { memoryRecordStore } from '../../src/shared/adapters/memory.ts';
 import type { DedupRecord, Redrive } from '../../src/shared/dedup/decide.ts';
-import { createDedup } from '../../src/shared/dedup/dedup.ts';
+import { createDedup, type DedupParts } from '../../src/shared/dedup/dedup.ts';
 import type { Message, OutgoingMessage } from '../../src/shared/message.ts';
 import { documentId, hash } from '../../src/shared/names.ts';
 import type { RecordStore } from '../../src/shared/ports.ts';
@@ -15,17 +15,17 @@ import { recordingPublisher } from './recording-publisher.ts';
 export const context = () => ({ signal: new AbortController().signal });
 export const recordId = documentId('c', hash('k'));
 
-export type RedrivingOptions = { readonly effects?: 'internal' | 'external'; readonly store?: RecordStore<DedupRecord> };
+export type RedrivingOptions = Pick<DedupParts, 'effects' | 'fingerprintOf'> & { readonly store?: RecordStore<DedupRecord> };
 
 /** A consumer whose dead letters go to a box, and an operator in front of it. */
-export function redriving({ effects, ...given }: RedrivingOptions = {}) {
+export function redriving({ store: given, ...consumerParts }: RedrivingOptions = {}) {
   const system = manualSystem();
-  const store = given.store ?? memoryRecordStore<DedupRecord>(system.clock);
+  const store = given ?? memoryRecordStore<DedupRecord>(system.clock);
   const letters = memoryLetters();
   const publisher = recordingPublisher();
   const ran: string[] = [];
   const consumer = (over: RecordStore<DedupRecord> = store) =>
-    createDedup({ consumer: 'c', store: over, system, log: silentLog, ...(effects && { effects }), options: { leaseMs: 1_000 } });
+    createDedup({ consumer: 'c', store: over, system, log: silentLog, ...consumerParts, options: { leaseMs: 1_000 } });
   const handle = consumer()(async ({ data }) => void ran.push(Buffer.from(data).toString()));
   const deliver = async (message: Message): Promise<string> => {
     const verdict = await handle(message, context());

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { RedriveParts } from '../../src/cli/redrive/redriving.ts';
 import { memoryRecordStore } from '../../src/shared/adapters/memory.ts';
 import type { DedupRecord } from '../../src/shared/dedup/decide.ts';
+import type { Message } from '../../src/shared/message.ts';
 import type { RecordStore } from '../../src/shared/ports.ts';
 import { manualSystem } from '../support/manual-system.ts';
 import { keyed, recordId, redriving, withConflict } from '../support/redriving.ts';
@@ -53,8 +54,11 @@ describe('redrive --as accept-new', () => {
     },
   );
 
-  test('twice, the second time after the message has run, publishes nothing more', async () => {
-    const { ask, ran, letters, deliverPublished, publisher } = await withConflict();
+  test.each([
+    ['of the toolkit', {}],
+    ['of their own', { fingerprintOf: ({ data }: Message) => `own ${Buffer.from(data)}` }],
+  ])('twice, the second time after the message has run, publishes nothing more, with fingerprints %s', async (_, parts) => {
+    const { ask, ran, letters, deliverPublished, publisher } = await withConflict(parts);
     const ack = async () => {
       throw new Error('killed');
     };

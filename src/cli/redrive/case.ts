@@ -1,6 +1,6 @@
 import { consumerScope } from '../../shared/dedup/claim.ts';
 import type { Evidence } from '../../shared/dedup/outcomes.ts';
-import { attribute, fingerprintOf } from '../../shared/message.ts';
+import { attribute } from '../../shared/message.ts';
 import { documentId } from '../../shared/names.ts';
 import type { Letter } from './letter-box.ts';
 
@@ -10,8 +10,6 @@ export type Case = {
   readonly evidence: Evidence;
   /** Of the record in question. */
   readonly documentId: string;
-  /** Of the message as it would be published again. */
-  readonly fingerprint: string;
   readonly key: string;
   /** Full name of the subscription that the message came from. */
   readonly source: string;
@@ -30,7 +28,6 @@ export function caseOf(letter: Letter): Case | undefined {
       letter,
       evidence,
       documentId: documentId(consumerScope(evidence.consumer), evidence.keyHash),
-      fingerprint: fingerprintOf(letter.message),
       key: attributes[attribute.key] ?? '',
       source: attributes[attribute.deadSource] ?? '',
     };

@@ -98,13 +98,13 @@ async function fateOf(parts: RedriveParts, found: Case, accepted: Map<string, st
   }
   const before = accepted.get(found.documentId);
   // A record can replace one content by one other: the message that was accepted first would count as a copy of the old one.
-  if (before !== undefined && before !== found.fingerprint)
+  if (before !== undefined && before !== found.evidence.fingerprint)
     return { kind: 'left', why: 'another letter with this key was accepted just now' };
   const topic = await topicFor(parts, found);
   if (typeof topic !== 'string') return topic;
   const judged = await judge(parts, found);
   if (judged.kind === 'left') return judged;
-  accepted.set(found.documentId, found.fingerprint);
+  accepted.set(found.documentId, found.evidence.fingerprint);
   if (judged.kind === 'run' && !dryRun) await publisher.publish(topic, [revived(found.letter.message)]);
   return { kind: 'decided' };
 }
@@ -119,7 +119,7 @@ async function topicFor({ letters, topic }: RedriveParts, { source }: Case): Pro
 }
 
 /** Writes the operator's decision, unless the record shows it already. */
-async function judge({ store, system, as, dryRun }: RedriveParts, { documentId, fingerprint }: Case): Promise<Judged> {
+async function judge({ store, system, as, dryRun }: RedriveParts, { documentId, evidence: { fingerprint } }: Case): Promise<Judged> {
   const parts = { store, system, storeTimeoutMs };
   try {
     for (;;) {

@@ -9,8 +9,8 @@ const row = (cells: readonly string[], last: string): string =>
 export const header = row(titles, 'outcome');
 
 /** One letter as a line; of its content the fingerprint alone. */
-export function rowOf({ letter, evidence, key, fingerprint }: Case, fate: string): string {
-  return row([letter.messageId, evidence.consumer, key, fingerprint, evidence.stored, evidence.firstSeenAt], printable(fate));
+export function rowOf({ letter, evidence, key }: Case, fate: string): string {
+  return row([letter.messageId, evidence.consumer, key, evidence.fingerprint, evidence.stored, evidence.firstSeenAt], printable(fate));
 }
 
 /** What was published could drive the terminal. */
