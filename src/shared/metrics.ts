@@ -25,8 +25,6 @@ export const metrics = {
 
 export type MetricName = keyof typeof metrics;
 
-export const silentMeter: Meter = { record: () => {} };
-
 /** A store whose calls are measured. */
 export function meteredStore<R extends Revised>(
   store: RecordStore<R>,
@@ -55,7 +53,7 @@ export function meteredStore<R extends Revised>(
 /** What the layers of a consumer tell the world: a log, and numbers under the consumer's name. */
 export type Telemetry = { readonly log: Log; count(name: MetricName, attributes?: Readonly<Record<string, string>>): void };
 
-export const telemetry = (consumer: string, log: Log, meter: Meter = silentMeter): Telemetry => ({
+export const telemetry = (consumer: string, log: Log, meter: Meter | undefined): Telemetry => ({
   log,
-  count: (name, attributes = {}) => meter.record(name, { consumer, ...attributes }),
+  count: meter ? (name, attributes) => meter.record(name, { consumer, ...attributes }) : () => {},
 });

@@ -67,11 +67,14 @@ export function verdictOfError(error: unknown): Verdict {
 /** A layer's delivery that always ends in a verdict: what it throws is logged and judged by its code. */
 export const neverThrowing =
   (log: Log, deliver: VerdictHandler): VerdictHandler =>
-  async (message, context) => {
-    try {
-      return await deliver(message, context);
-    } catch (error) {
+  (message, context) => {
+    const judged = (error: unknown) => {
       log.warn({ messageId: message.messageId, reason: textOf(error) }, 'delivery not handled');
       return verdictOfError(error);
+    };
+    try {
+      return deliver(message, context).catch(judged);
+    } catch (error) {
+      return Promise.resolve(judged(error));
     }
   };

@@ -116,19 +116,19 @@ export async function checkRedis(client: RedisClient, prefix: string): Promise<s
 }
 
 /** One round trip; a second one when the server does not know the script yet. */
-async function run(client: Sender, { text, sha1 }: Script, key: string, args: string[]): Promise<string> {
+function run(client: Sender, { text, sha1 }: Script, key: string, args: string[]): Promise<string> {
   const options = { keys: [key], arguments: args };
-  let reply: unknown;
-  try {
-    reply = await client.evalSha(sha1, options);
-  } catch (error) {
-    if (!textOf(error).startsWith('NOSCRIPT')) throw await storeError(client, key, error);
-    try {
-      reply = await client.eval(text, options);
-    } catch (again) {
-      throw await storeError(client, key, again);
-    }
-  }
+  const failed = async (error: unknown): Promise<never> => {
+    throw await storeError(client, key, error);
+  };
+  return client
+    .evalSha(sha1, options)
+    .then(textOfAnswer, (error: unknown) =>
+      textOf(error).startsWith('NOSCRIPT') ? client.eval(text, options).then(textOfAnswer, failed) : failed(error),
+    );
+}
+
+function textOfAnswer(reply: unknown): string {
   if (typeof reply === 'string') return reply;
   if (reply instanceof Uint8Array) return Buffer.from(reply.buffer, reply.byteOffset, reply.byteLength).toString();
   throw notAnAnswer(reply === null ? 'null' : typeof reply);

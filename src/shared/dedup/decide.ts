@@ -121,14 +121,15 @@ function running(claim: Claim, before: Partial<DedupRecord> | undefined, attempt
 const states: readonly unknown[] = ['running', 'done', 'failed'];
 const wholeFields = ['rev', 'attempts', 'leaseMs', 'ttlMs'] as const;
 const textFields = ['runId', 'key', 'fingerprint'] as const;
+const unfit = 'format 1 with missing fields';
 
 /** What is stored may have been written by another version, or by something else altogether. */
 function formatFault(record: DedupRecord): string | undefined {
-  const { v, state, ...fields } = record as { readonly [Name in keyof DedupRecord]?: unknown };
-  if (v !== 1) return `format ${typeof v === 'number' ? v : 'unknown'}`;
-  const isWhole =
-    wholeFields.every((name) => Number.isInteger(fields[name])) && textFields.every((name) => typeof fields[name] === 'string');
-  return isWhole && states.includes(state) ? undefined : 'format 1 with missing fields';
+  const fields: { readonly [Name in keyof DedupRecord]?: unknown } = record;
+  if (fields.v !== 1) return `format ${typeof fields.v === 'number' ? fields.v : 'unknown'}`;
+  for (const name of wholeFields) if (!Number.isInteger(fields[name])) return unfit;
+  for (const name of textFields) if (typeof fields[name] !== 'string') return unfit;
+  return states.includes(fields.state) ? undefined : unfit;
 }
 
 /** Why a delivery is a duplicate: which part of the system made the second copy. */

@@ -63,7 +63,7 @@ export function createDedup(parts: DedupParts): (handle: Handler) => VerdictHand
       return unjudged();
     }
     if (outcome.kind === 'ended' && outcome.ended.value.kind === 'ack') return outcome.ended.value;
-    if (!shadow) return verdictOfOutcome(outcomeParts, outcome, delivery);
+    if (!shadow) return await verdictOfOutcome(outcomeParts, outcome, delivery);
     if (outcome.kind !== 'ended') {
       watched.count('ptk.dedup.shadowed', { reason: outcome.kind });
       log.info({ ...about(delivery), reason: outcome.kind }, 'would not have run');
@@ -80,7 +80,7 @@ export function createDedup(parts: DedupParts): (handle: Handler) => VerdictHand
 
   return (handle) => {
     const joining = createJoining(outcomeParts, (delivery, context) => deliver(handle, delivery, context));
-    return neverThrowing(log, async (message, context) => {
+    return neverThrowing(log, (message, context) => {
       let delivery: Delivery;
       try {
         delivery = { message, ...claimOf(claimedBy(message, parts)) };

@@ -100,6 +100,6 @@ export function createInbox<Transaction>(parts: InboxParts<Transaction>): (handl
 
   return (handle) => {
     const joining = createJoining(outcomeParts, (delivery, context) => deliver(handle, delivery, context));
-    return neverThrowing(log, async (message, context) => joining({ message, ...claimOf(claimedBy(message, parts)) }, context));
+    return neverThrowing(log, (message, context) => joining({ message, ...claimOf(claimedBy(message, parts)) }, context));
   };
 }

@@ -11,23 +11,24 @@ type Joined = { readonly delivery: Delivery; readonly verdict: Promise<Verdict> 
 export function createJoining(parts: OutcomeParts, deliver: Deliver): Deliver {
   // No Map: its tables chain, and one that is old keeps all that came after it from the collector, which doubles the cost of a message.
   const running: Record<string, Joined> = Object.create(null);
-  return async (delivery, context) => {
-    const first = running[delivery.documentId];
-    if (first && !isCopy(first.delivery.claim, delivery.claim)) return deliver(delivery, context);
-    if (!first) {
-      const verdict = deliver(delivery, context);
-      running[delivery.documentId] = { delivery, verdict };
-      try {
-        return await verdict;
-      } finally {
-        delete running[delivery.documentId];
-      }
-    }
+  const joined = async (first: Joined, delivery: Delivery, context: Context): Promise<Verdict> => {
     const verdict = await first.verdict;
     if (verdict.kind !== 'ack') return verdict;
     // A result to replay stands in the record alone.
     if (parts.replay) return deliver(delivery, context);
     return duplicateOf(parts, { ...first.delivery.claim, result: null, firstSeenAtMs: first.delivery.claim.seenAtMs }, delivery);
+  };
+  return (delivery, context) => {
+    const { documentId } = delivery;
+    const first = running[documentId];
+    if (first) return isCopy(first.delivery.claim, delivery.claim) ? joined(first, delivery, context) : deliver(delivery, context);
+    const verdict = deliver(delivery, context);
+    running[documentId] = { delivery, verdict };
+    const forget = () => {
+      delete running[documentId];
+    };
+    verdict.then(forget, forget);
+    return verdict;
   };
 }
 

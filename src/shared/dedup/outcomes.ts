@@ -87,7 +87,7 @@ export async function verdictOfOutcome(parts: OutcomeParts, outcome: Outcome<Ver
       parts.telemetry.count('ptk.dedup.in_progress');
       return nack('inProgress', outcome.retryAfterMs);
     case 'duplicate':
-      return duplicateOf(parts, outcome.record, delivery);
+      return await duplicateOf(parts, outcome.record, delivery);
     case 'conflict':
       parts.telemetry.count('ptk.dedup.conflicts');
       return passedOn(parts, deadLetter('conflict', evidence(parts, outcome.record, claim)), delivery);
