@@ -1,0 +1,24 @@
+export type Call = { readonly method: string; readonly args: readonly unknown[] };
+
+/** A client as the library gets it, whose calls are kept: what one message sends, and with which arguments. */
+export function recorded<Client extends object>(client: Client): { readonly client: Client; readonly calls: readonly Call[] } {
+  const calls: Call[] = [];
+  const seen = <Seen extends object>(target: Seen): Seen =>
+    new Proxy(target, {
+      get(_, name) {
+        const value: unknown = Reflect.get(target, name, target);
+        if (typeof value !== 'function') return value;
+        return (...args: unknown[]) => {
+          const returned: unknown = value.apply(target, args);
+          // The same client with other options: what is sent through it counts too.
+          if (!(returned instanceof Promise)) return typeof returned === 'object' && returned !== null ? seen(returned) : returned;
+          calls.push({ method: String(name), args });
+          return returned;
+        };
+      },
+    });
+  return { client: seen(client), calls };
+}
+
+/** Sends a call bare: nothing is decided, encoded or kept. */
+export const sent = (client: object, { method, args }: Call): Promise<unknown> => Reflect.get(client, method).apply(client, args);
