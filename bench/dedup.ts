@@ -4,7 +4,7 @@ import { printProfiles } from './dedup/profile.ts';
 import { openPullLoad } from './dedup/pull-load.ts';
 import { openRedisLoad } from './dedup/redis-load.ts';
 import { startOurs } from './emulator/servers.ts';
-import { type Benchmark, type Figures, median, printFigures, rounded, type Target } from './measure/figures.ts';
+import { type Benchmark, type Figures, measureParts, median, type Target } from './measure/figures.ts';
 import { inTurn, medianRatio } from './measure/rounds.ts';
 
 const targets = {
@@ -77,13 +77,5 @@ export const benchmark: Benchmark = async (args) => {
     },
   });
   if (values.profile) return void (await printProfiles());
-  const figures: Record<string, number | null> = {};
-  for (const name of values.only) {
-    const part = parts[name];
-    if (!part) throw new Error(`there is no part "${name}"; there are: ${Object.keys(parts).join(', ')}`);
-    Object.assign(figures, await part({ repeats: Number(values.repeats), timed: !values.untimed }));
-  }
-  const measured = Object.fromEntries(Object.entries(figures).map(([name, value]) => [name, value === null ? null : rounded(value)]));
-  printFigures(measured, targets);
-  return measured;
+  return measureParts(parts, values.only, { repeats: Number(values.repeats), timed: !values.untimed }, targets);
 };

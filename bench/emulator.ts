@@ -7,7 +7,7 @@ import { openPubsubLoad } from './emulator/pubsub-load.ts';
 import { readyMs } from './emulator/ready.ts';
 import { startOurs } from './emulator/servers.ts';
 import { openTasksLoad } from './emulator/tasks-load.ts';
-import { type Benchmark, type Figures, printFigures, rounded, type Target } from './measure/figures.ts';
+import { type Benchmark, type Figures, measureParts, type Target } from './measure/figures.ts';
 import { sideBySide } from './measure/rounds.ts';
 
 const targets = {
@@ -111,13 +111,5 @@ export const benchmark: Benchmark = async (args) => {
     },
   });
   if (values.profile) return void (await printProfiles());
-  const figures: Record<string, number | null> = {};
-  for (const name of values.million ? ['million'] : values.only) {
-    const part = parts[name];
-    if (!part) throw new Error(`there is no part "${name}"; there are: ${Object.keys(parts).join(', ')}`);
-    Object.assign(figures, await part(Number(values.repeats)));
-  }
-  const measured = Object.fromEntries(Object.entries(figures).map(([name, value]) => [name, value === null ? null : rounded(value)]));
-  printFigures(measured, targets);
-  return measured;
+  return measureParts(parts, values.million ? ['million'] : values.only, Number(values.repeats), targets);
 };

@@ -1,18 +1,12 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { type CallFrame, type CpuProfile, functionOf, selfTimes } from '../measure/cpu-profile.ts';
 import { printTable } from '../measure/figures.ts';
 import { openContendedCounter, openFirestoreLoad } from './firestore-load.ts';
 import { openPubsubLoad } from './pubsub-load.ts';
 import { type Addresses, startOurs } from './servers.ts';
 import { openTasksLoad } from './tasks-load.ts';
-
-type CpuProfile = {
-  readonly nodes: readonly { readonly id: number; readonly callFrame: CallFrame }[];
-  readonly samples: readonly number[];
-  readonly timeDeltas: readonly number[];
-};
-type CallFrame = { readonly functionName: string; readonly url: string; readonly lineNumber: number };
 
 const loads: Readonly<Record<string, (addresses: Addresses) => Promise<number>>> = {
   'Pub/Sub, publish to ack': async ({ pubsub }) => (await openPubsubLoad(pubsub, 100)).run(8_000),
@@ -39,27 +33,6 @@ export async function printProfiles(): Promise<void> {
     printTable([['self', 'function', 'where'], ...selfTimes(profile, functionOf).slice(0, longestTable)]);
   }
 }
-
-/** Rows of a share and its key, the largest first; a share is of the time in which the process was not idle. */
-function selfTimes({ nodes, samples, timeDeltas }: CpuProfile, keyOf: (frame: CallFrame) => readonly string[]): string[][] {
-  const frames = new Map(nodes.map(({ id, callFrame }) => [id, callFrame]));
-  const totals = new Map<string, number>();
-  let busy = 0;
-  for (const [index, id] of samples.entries()) {
-    const frame = frames.get(id);
-    if (!frame || frame.functionName === '(idle)') continue;
-    const spent = timeDeltas[index] ?? 0;
-    const key = keyOf(frame).join('\t');
-    totals.set(key, (totals.get(key) ?? 0) + spent);
-    busy += spent;
-  }
-  return [...totals].sort(([, a], [, b]) => b - a).map(([key, spent]) => [`${((100 * spent) / busy).toFixed(1)} %`, ...key.split('\t')]);
-}
-
-const functionOf = ({ functionName, url, lineNumber }: CallFrame) => [
-  functionName || '(anonymous)',
-  url === '' ? '' : `${url.replace(/^.*\/(node_modules|dist\/src)\//, '')}:${lineNumber + 1}`,
-];
 
 /** The code that protobufjs makes for each message type has no place of its own. */
 function partOf({ functionName, url }: CallFrame): readonly string[] {

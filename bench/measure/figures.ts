@@ -14,11 +14,32 @@ export function median(values: readonly number[]): number {
 }
 
 /** Two decimals below 100, whole numbers from there. */
-export function rounded(value: number): number {
+function rounded(value: number): number {
   return value < 100 ? Math.round(value * 100) / 100 : Math.round(value);
 }
 
-export function printFigures(figures: Figures, targets: Readonly<Record<string, Target>>): void {
+/**
+ * Runs the parts of these names, one after the other, and prints what they measured beside the targets.
+ * @throws for a name that no part has
+ */
+export async function measureParts<Asked>(
+  parts: Readonly<Record<string, (asked: Asked) => Promise<Figures>>>,
+  names: readonly string[],
+  asked: Asked,
+  targets: Readonly<Record<string, Target>>,
+): Promise<Figures> {
+  const figures: Record<string, number | null> = {};
+  for (const name of names) {
+    const part = parts[name];
+    if (!part) throw new Error(`there is no part "${name}"; there are: ${Object.keys(parts).join(', ')}`);
+    Object.assign(figures, await part(asked));
+  }
+  const measured = Object.fromEntries(Object.entries(figures).map(([name, value]) => [name, value === null ? null : rounded(value)]));
+  printFigures(measured, targets);
+  return measured;
+}
+
+function printFigures(figures: Figures, targets: Readonly<Record<string, Target>>): void {
   const rows = Object.entries(figures).map(([name, value]) => {
     const target = targets[name];
     return [name, value === null ? 'not run' : String(value), target ? wanted(target) : '', target ? verdict(value, target) : ''];
