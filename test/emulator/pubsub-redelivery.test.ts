@@ -53,8 +53,9 @@ for (const target of pubsubTargets(embedded)) {
         const subscription = await oneMessage(raw);
         const stream = raw.stream(subscription);
         let fastestMs = Number.POSITIVE_INFINITY;
-        // A busy machine has its moments; the fastest of twenty tells.
-        for (let count = 1; count <= 20 && fastestMs >= 50; count++) {
+        // Google's emulator looks for what is due every 50 ms. A busy machine has its moments; the fastest of twenty tells.
+        const boundMs = target.name === 'google' ? 100 : 50;
+        for (let count = 1; count <= 20 && fastestMs >= boundMs; count++) {
           const current = (await stream.count(count)).slice(-1);
           const nackedAtMs = performance.now();
           await Promise.all([raw.modifyDeadline(subscription, current, 0), raw.modifyDeadline(subscription, current, 10)]);
@@ -62,7 +63,7 @@ for (const target of pubsubTargets(embedded)) {
           fastestMs = Math.min(fastestMs, performance.now() - nackedAtMs);
         }
         stream.cancel();
-        expect(fastestMs).toBeLessThan(50);
+        expect(fastestMs).toBeLessThan(boundMs);
         expect(new Set(stream.received.map(({ ackId }) => ackId)).size).toBe(stream.received.length);
       }),
     );
