@@ -46,6 +46,11 @@ export function holdLease<R extends Leased>(parts: StoreParts<R>, log: Log, clai
     lostBecause ??= new Error(reason);
     abort?.abort(lostBecause);
   };
+  /** By this process's own count: from the sending of its last write that is known to be there. */
+  const watchDeadline = () => {
+    stopDeadline();
+    stopDeadline = clock.after(Math.max(sentAtMs + leaseMs - clock.monotonicMs(), 0), () => lose(`the lease of ${leaseMs} ms is over`));
+  };
   const inTurn = async <T>(work: () => Promise<T>): Promise<T> => {
     while (before !== undefined) await before;
     const done = work();
@@ -75,22 +80,21 @@ export function holdLease<R extends Leased>(parts: StoreParts<R>, log: Log, clai
       record = next;
       version = put.version;
       sentAtMs = beganAtMs;
-      stopDeadline();
+      watchDeadline();
       return true;
     });
-  /** The end of the lease is watched from the first renewal on: it cannot come before. */
-  const beat = () => {
-    stopBeat = clock.after(leaseMs / 3, () => {
-      stopDeadline();
-      stopDeadline = clock.after(Math.max(sentAtMs + leaseMs - clock.monotonicMs(), 0), () => lose(`the lease of ${leaseMs} ms is over`));
+  /** The first third needs no watch of the lease's end: it cannot come before. */
+  const beat = (delayMs: number) => {
+    stopBeat = clock.after(delayMs, () => {
+      watchDeadline();
       renew()
         .catch((error: unknown) => log.warn({ key, reason: textOf(error) }, 'lease not renewed'))
         .finally(() => {
-          if (state === 'held') beat();
+          if (state === 'held') beat(leaseMs / 3);
         });
     });
   };
-  beat();
+  beat(Math.max(sentAtMs + leaseMs / 3 - clock.monotonicMs(), 0));
 
   return {
     signal() {

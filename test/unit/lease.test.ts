@@ -7,7 +7,8 @@ import { manualSystem } from '../support/manual-system.ts';
 
 type Held = Leased & { readonly state: string };
 
-async function hold(faults: (StoreFault | 'none')[] = []) {
+/** @param claimTookMs from sending the claim until it was known to be written */
+async function hold(faults: (StoreFault | 'none')[] = [], claimTookMs = 0) {
   const system = manualSystem();
   const records = memoryRecordStore<Held>(system.clock);
   const record: Held = { rev: 1, runId: 'me', leaseMs: 3_000, state: 'running' };
@@ -18,7 +19,7 @@ async function hold(faults: (StoreFault | 'none')[] = []) {
     key: 'k',
     record,
     version: put.version,
-    sentAtMs: system.clock.monotonicMs(),
+    sentAtMs: system.clock.monotonicMs() - claimTookMs,
     keepMs: 'forever',
   });
   return { system, records, lease };
@@ -53,6 +54,37 @@ describe('lease', () => {
     expect(lease.signal().aborted).toBe(false);
     await system.time.advance(1);
     expect(lease.signal().aborted).toBe(true);
+  });
+
+  test.each([
+    [2_500, 500],
+    [2_999, 1],
+    [3_500, 0],
+  ])('counts from the sending of its claim: one that took %d ms is over after %d more', async (claimTookMs, leftMs) => {
+    const { system, lease } = await hold(
+      Array.from({ length: 200 }, () => 'failed'),
+      claimTookMs,
+    );
+    await system.time.advance(Math.max(leftMs - 1, 0));
+    expect(lease.signal().aborted).toBe(leftMs === 0);
+    await system.time.advance(1);
+    expect(lease.signal().aborted).toBe(true);
+  });
+
+  test('renews a third of its length after its claim was sent, and at once where that is past', async () => {
+    for (const [claimTookMs, renewedAfterMs] of [
+      [600, 400],
+      [2_500, 0],
+    ] as const) {
+      const { system, records, lease } = await hold([], claimTookMs);
+      await system.time.advance(Math.max(renewedAfterMs - 1, 0));
+      expect((await records.get('k'))?.record.rev).toBe(renewedAfterMs === 0 ? 2 : 1);
+      await system.time.advance(1);
+      expect((await records.get('k'))?.record.rev).toBe(2);
+      await system.time.advance(2_000);
+      expect(lease.signal().aborted).toBe(false);
+      await lease.end(done, 'forever');
+    }
   });
 
   test('though outlived it ends what nobody has taken over', async () => {
