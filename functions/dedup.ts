@@ -35,7 +35,8 @@ export async function dedupedSink(base: Base, folder: string, tombstones?: Dedup
     ...(settings.DEDUP_KEY.startsWith('payload') && { fingerprintOf: payloadFingerprint() }),
   };
   const parts = { consumer: settings.CONSUMER, system, log, meter: otelMeter(), options, ...reading };
-  if (settings.SUBSCRIPTION !== '') await checkedSubscription(pubsub.subscription(settings.SUBSCRIPTION), { options, log });
+  if (settings.SUBSCRIPTION !== '' && settings.DEDUP_MODE !== 'off')
+    await checkedSubscription(pubsub.subscription(settings.SUBSCRIPTION), { options, log });
   if (settings.DEDUP_MODE === 'inbox') {
     if (!settings.SINK.startsWith('module:'))
       throw invalid(`SINK is "${withoutSecret(settings.SINK)}"; DEDUP_MODE=inbox needs a module, whose writes join the transaction`);

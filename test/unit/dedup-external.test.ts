@@ -91,11 +91,17 @@ describe('dedup of effects outside', () => {
     expect(verdicts.map(({ kind }) => kind).sort()).toEqual(['ack', 'nack']);
   });
 
-  test('a run whose lease is alive is met as any other', async () => {
+  test('a run whose lease is alive is left alone: nobody is asked, and the delivery waits for it', async () => {
     const { worker } = dedupWorkers();
-    const entered = worker({ effects: 'external' })(() => new Promise(() => {}))(charge, context());
-    expect(await worker({ effects: 'external' })(counting())(charge, context())).toEqual(nack('inProgress', 3_000));
-    void entered;
+    void worker({ effects: 'external' })(() => new Promise(() => {}))(charge, context());
+    const handler = counting();
+    let asked = 0;
+    const reconcile: Reconcile = async () => {
+      asked += 1;
+      return 'runAgain';
+    };
+    expect(await worker({ effects: 'external', reconcile })(handler)(charge, context())).toEqual(nack('inProgress', 3_000));
+    expect([asked, handler.runs]).toEqual([0, 0]);
   });
 
   test('a handler that throws has said that it may run again', async () => {

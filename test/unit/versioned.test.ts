@@ -157,7 +157,7 @@ describe('a store that loses and contends', () => {
   test('given back when the last try too comes second', async () => {
     const documents = faulty('conflict');
     const { deliver } = setUp({ documents });
-    expect(await deliver()).toEqual(nack('inProgress'));
+    expect(await deliver()).toEqual(nack('inProgress', 1_000));
     expect(documents.saves).toBe(20);
   });
 

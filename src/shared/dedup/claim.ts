@@ -70,6 +70,9 @@ export function claimedBy(message: Message, { keyOf, fingerprintOf: fingerprint 
   };
 }
 
+export const unreadableRecord = (documentId: string, found: string): ToolkitError =>
+  new ToolkitError('RECORD_UNREADABLE', `the record ${documentId} is of ${found}; this version reads format 1`);
+
 /**
  * A consumer's name as the first part of its document ids.
  * @throws INVALID_SETTINGS

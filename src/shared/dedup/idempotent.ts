@@ -6,7 +6,8 @@ import type { Context, Log, Meter, RecordStore } from '../ports.ts';
 import { type Claimant, createClaims } from './claim.ts';
 import type { DedupRecord } from './decide.ts';
 import { dedupOptions } from './options.ts';
-import { decodeResult, encodeResult } from './results.ts';
+import { keptResult } from './outcomes.ts';
+import { decodeResult } from './results.ts';
 import { createRunner, type Reconcile } from './run.ts';
 
 export type IdempotentParts = Claimant & {
@@ -40,18 +41,10 @@ export function createIdempotent(parts: IdempotentParts): Idempotent {
   const runOnce = createRunner({ store, system, telemetry: watched, storeTimeoutMs, reconcile });
   const claimOf = createClaims(parts, options);
 
-  const kept = (key: string, value: unknown): string | null => {
-    const encoded = encodeResult(value, maxResultBytes);
-    if (encoded.text !== null) return encoded.text;
-    watched.count('ptk.dedup.results_dropped', { reason: encoded.dropped });
-    log.warn({ key, reason: encoded.dropped, limitBytes: maxResultBytes }, 'result not kept');
-    return null;
-  };
-
   return async <T>(key: string, work: (context: Context) => Promise<T>, fingerprint = ''): Promise<T> => {
     const outcome = await runOnce(claimOf({ key: checkedKey(key, 'the key'), fingerprint }), async ({ signal, fence }) => {
       const value = await work({ signal: signal(), fence, idempotencyKey: key });
-      return { value, state: 'done', result: kept(key, value) } as const;
+      return { value, state: 'done', result: keptResult({ maxResultBytes, telemetry: watched }, value, { key }) } as const;
     });
     switch (outcome.kind) {
       case 'ended':

@@ -1,10 +1,9 @@
-import { ToolkitError } from '../errors.ts';
 import { telemetry } from '../metrics.ts';
 import { type Options, readOptions } from '../options.ts';
 import type { Context, Handler, Log, Meter, Stored, VerdictHandler } from '../ports.ts';
 import { ack, nack, neverThrowing, type Verdict, verdictOf } from '../verdict.ts';
 import { jittered, pause } from '../waiting.ts';
-import { type Claimant, claimedBy, createClaims, type Reading } from './claim.ts';
+import { type Claimant, claimedBy, createClaims, type Reading, unreadableRecord } from './claim.ts';
 import { type DedupRecord, decideInbox, type InboxDecision } from './decide.ts';
 import { createJoining } from './joining.ts';
 import { dedupOptions } from './options.ts';
@@ -59,8 +58,7 @@ export function createInbox<Transaction>(parts: InboxParts<Transaction>): (handl
 
   const settled = async (decision: Exclude<InboxDecision, { kind: 'run' }>, delivery: Delivery): Promise<Verdict> => {
     if (decision.kind === 'committed') return ack('processed');
-    if (decision.kind === 'unreadable')
-      throw new ToolkitError('RECORD_UNREADABLE', `the record ${delivery.documentId} is of ${decision.found}; this version reads format 1`);
+    if (decision.kind === 'unreadable') throw unreadableRecord(delivery.documentId, decision.found);
     return verdictOfOutcome(outcomeParts, decision, delivery);
   };
 
@@ -76,14 +74,14 @@ export function createInbox<Transaction>(parts: InboxParts<Transaction>): (handl
       const returned = await handle(message, { ...context, idempotencyKey: claim.key, fence: decision.write.rev, transaction });
       found.verdict = verdictOf(returned);
       if (found.verdict.kind !== 'ack') return undefined;
-      return { ...decision.write, result: returned === found.verdict ? null : keptResult(outcomeParts, returned, claim) };
+      return { ...decision.write, result: replay && returned !== found.verdict ? keptResult(outcomeParts, returned, claim) : null };
     };
     for (let tries = 1; tries <= contentionTries; tries++) {
       try {
         const committed = await store.transact(documentId, work, claim.ttlMs);
         if (found.decision) return settled(found.decision, delivery);
         if (committed !== 'contended') {
-          watched.count('ptk.dedup.handled', { outcome: found.verdict.kind === 'ack' ? 'processed' : 'failed' });
+          if (found.verdict.kind === 'ack') watched.count('ptk.dedup.handled', { outcome: 'processed' });
           return found.verdict;
         }
       } catch (error) {

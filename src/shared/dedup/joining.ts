@@ -9,7 +9,7 @@ type Joined = { readonly delivery: Delivery; readonly verdict: Promise<Verdict> 
 
 /** A copy of a message that this process is already handling waits for that run and makes no store call (protocol 0.10). */
 export function createJoining(parts: OutcomeParts, deliver: Deliver): Deliver {
-  // No Map: its tables chain, and one that is old keeps all that came after it from the collector, which doubles the cost of a message.
+  // No Map: where keys come and go its old tables keep the new ones from the collector; our own CPU of a message was a quarter more.
   const running: Record<string, Joined> = Object.create(null);
   const joined = async (first: Joined, delivery: Delivery, context: Context): Promise<Verdict> => {
     const verdict = await first.verdict;

@@ -52,7 +52,11 @@ export async function handled(
     const verdict = verdictOf(returned);
     if (verdict.kind !== 'ack') return { value: verdict, state: 'released', result: null };
     count('ptk.dedup.handled', { outcome: 'processed' });
-    return { value: verdict, state: 'done', result: returned === verdict ? null : keptResult(parts, returned, delivery.claim) };
+    return {
+      value: verdict,
+      state: 'done',
+      result: parts.replay && returned !== verdict ? keptResult(parts, returned, delivery.claim) : null,
+    };
   } catch (error) {
     count('ptk.dedup.handled', { outcome: 'failed' });
     log.warn({ ...about(delivery), reason: textOf(error) }, 'handler failed');
@@ -60,12 +64,12 @@ export async function handled(
   }
 }
 
+/** A result as its record keeps it; null, counted and said, where it cannot. */
 export function keptResult(
-  { replay, maxResultBytes, telemetry: { log, count } }: OutcomeParts,
+  { maxResultBytes, telemetry: { log, count } }: Pick<OutcomeParts, 'maxResultBytes' | 'telemetry'>,
   value: unknown,
-  { key }: Claim,
+  { key }: Pick<Claim, 'key'>,
 ): string | null {
-  if (!replay) return null;
   const encoded = encodeResult(value, maxResultBytes);
   if (encoded.text !== null) return encoded.text;
   count('ptk.dedup.results_dropped', { reason: encoded.dropped });

@@ -1,9 +1,9 @@
-import { ToolkitError, textOf } from '../errors.ts';
-import { holdLease, type Lease } from '../lease.ts';
+import { textOf } from '../errors.ts';
+import { holdLease } from '../lease.ts';
 import type { Telemetry } from '../metrics.ts';
-import type { RecordStore, Stored, System } from '../ports.ts';
+import type { RecordStore, Stored, System, Version } from '../ports.ts';
 import { settledPut } from '../settled.ts';
-import type { DedupClaim } from './claim.ts';
+import { type DedupClaim, unreadableRecord } from './claim.ts';
 import { type Claim, type ClaimDecision, type DedupRecord, decideClaim } from './decide.ts';
 
 /** One run, while it holds its key. */
@@ -36,8 +36,6 @@ export type RunParts = {
   readonly reconcile?: Reconcile | undefined;
 };
 
-type Taken = { readonly kind: 'holding'; readonly lease: Lease<DedupRecord>; readonly fence: number };
-
 /**
  * Work under a key: claim, run, end (protocol 1.3). The end is written before the outcome is told.
  * @returns a function that @throws STORE_UNAVAILABLE, RECORD_UNREADABLE, and what `reconcile` throws
@@ -51,17 +49,15 @@ export function createRunner(parts: RunParts): <T>(claim: DedupClaim, work: (run
     const keepMs = claim.ttlMs + claim.leaseMs;
     let current: Stored<DedupRecord> | undefined;
     let asked: Claim = claim;
+    let sentAtMs = clock.monotonicMs();
+    const holding = (record: DedupRecord, version: Version) => {
+      const lease = holdLease(parts, log, { key: documentId, record, version, sentAtMs, keepMs });
+      return { kind: 'holding', lease, fence: record.rev } as const;
+    };
     for (;;) {
       const decision = decideClaim(current, asked);
-      const sentAtMs = clock.monotonicMs();
-      const holding = (record: DedupRecord, version: string): Taken => ({
-        kind: 'holding',
-        lease: holdLease(parts, log, { key: documentId, record, version, sentAtMs, keepMs }),
-        fence: record.rev,
-      });
       if (decision.kind === 'claimed') return holding(decision.record, decision.version);
-      if (decision.kind === 'unreadable')
-        throw new ToolkitError('RECORD_UNREADABLE', `the record ${documentId} is of ${decision.found}; this version reads format 1`);
+      if (decision.kind === 'unreadable') throw unreadableRecord(documentId, decision.found);
       let write: DedupRecord;
       if (decision.kind === 'abandoned') {
         const answer = await reconciled(decision.record);
@@ -73,6 +69,7 @@ export function createRunner(parts: RunParts): <T>(claim: DedupClaim, work: (run
         write = { ...decision.record, rev: decision.record.rev + 1, runId: claim.runId, state: 'done' };
       } else if (decision.kind === 'run') write = decision.write;
       else return decision;
+      sentAtMs = clock.monotonicMs();
       const put = await settledPut(parts, documentId, write, current?.version ?? 'absent', keepMs);
       if (put.kind === 'applied') {
         return write.state === 'done' ? ({ kind: 'duplicate', record: write } as const) : holding(write, put.version);

@@ -53,6 +53,8 @@ export type Apply<D extends object> = (message: Message, data: D | undefined, co
 
 const firstPauseMs = 20;
 const longestPauseMs = 200;
+/** Given back at once, it would meet the same crowd at once. */
+const contendedRetryMs = 1_000;
 
 /**
  * Changes a document once per event, where a store can change only one document at a time: the keys of the events stand in the
@@ -113,7 +115,7 @@ export function createVersioned<D extends object>(parts: VersionedParts<D>): (ap
       pauseMs = Math.min(pauseMs * 2, longestPauseMs);
     }
     count('ptk.dedup.in_progress');
-    return nack('inProgress');
+    return nack('inProgress', contendedRetryMs);
   };
 
   return (apply) =>
