@@ -110,6 +110,18 @@ describe('dedup of effects outside', () => {
     expect(await worker({ effects: 'external' })(counting())(charge, context())).toEqual(ack('processed'));
   });
 
+  test('in shadow mode nobody is asked about a dead run, and the message runs', async () => {
+    const { external, meter } = await abandoned();
+    const handler = counting();
+    let asked = 0;
+    const reconcile: Reconcile = async () => {
+      asked += 1;
+      return 'escalate';
+    };
+    expect(await external(reconcile, { shadow: true })(handler)(charge, context())).toEqual(ack('processed'));
+    expect([asked, handler.runs, meter.counts.get('ptk.dedup.shadowed escalated')]).toEqual([0, 1, undefined]);
+  });
+
   test('the default, effects inside, takes a dead run over', async () => {
     const { worker } = await abandoned();
     expect(await worker()(counting())(charge, context())).toEqual(ack('processed'));

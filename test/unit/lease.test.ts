@@ -1,20 +1,28 @@
 import { describe, expect, test } from 'vitest';
 import { memoryRecordStore } from '../../src/shared/adapters/memory.ts';
 import { holdLease, type Leased } from '../../src/shared/lease.ts';
+import type { Clock, RecordStore } from '../../src/shared/ports.ts';
 import { silentLog } from '../../src/testing/doubles.ts';
 import { faultyStore, type StoreFault } from '../support/faulty-store.ts';
-import { manualSystem } from '../support/manual-system.ts';
+import { gate, manualSystem } from '../support/manual-system.ts';
 
 type Held = Leased & { readonly state: string };
 
-/** @param claimTookMs from sending the claim until it was known to be written */
-async function hold(faults: (StoreFault | 'none')[] = [], claimTookMs = 0) {
+/**
+ * @param claimTookMs from sending the claim until it was known to be written
+ * @param storeOf what the holder writes to from then on
+ */
+async function hold(
+  faults: (StoreFault | 'none')[] = [],
+  claimTookMs = 0,
+  storeOf = (records: RecordStore<Held>, _clock: Clock) => records,
+) {
   const system = manualSystem();
   const records = memoryRecordStore<Held>(system.clock);
   const record: Held = { rev: 1, runId: 'me', leaseMs: 3_000, state: 'running' };
   const put = await records.put('k', record, 'absent', 'forever');
   if (!('version' in put)) throw new Error('the key was taken');
-  const parts = { store: faultyStore(records, faults), system, storeTimeoutMs: 500 };
+  const parts = { store: faultyStore(storeOf(records, system.clock), faults), system, storeTimeoutMs: 500 };
   const lease = holdLease<Held>(parts, silentLog, {
     key: 'k',
     record,
@@ -22,7 +30,7 @@ async function hold(faults: (StoreFault | 'none')[] = [], claimTookMs = 0) {
     sentAtMs: system.clock.monotonicMs() - claimTookMs,
     keepMs: 'forever',
   });
-  return { system, records, lease };
+  return { system, records, lease, store: parts.store };
 }
 
 const done = (record: Held): Held => ({ ...record, state: 'done' });
@@ -111,5 +119,38 @@ describe('lease', () => {
     await system.time.advance(1_100);
     expect(await lease.end(done, 'forever')).toBe('applied');
     expect((await records.get('k'))?.record).toMatchObject({ state: 'done', rev: 3 });
+  });
+
+  test('is lost to a run that took over after its last renewal: its end finds that out by itself', async () => {
+    const { records, lease } = await hold();
+    const current = await records.get('k');
+    await records.put('k', { rev: 2, runId: 'other', leaseMs: 3_000, state: 'running' }, current?.version ?? '', 'forever');
+    expect(await lease.end(done, 'forever')).toBe('lost');
+    expect((await records.get('k'))?.record).toMatchObject({ runId: 'other', state: 'running' });
+  });
+
+  test('whose record the store has lost goes on, is not taken for lost, and writes its end anew', async () => {
+    const { system, store, lease } = await hold([], 0, (_, clock) => memoryRecordStore<Held>(clock));
+    await system.time.advance(2_500);
+    expect([lease.signal().aborted, await store.get('k')]).toEqual([false, undefined]);
+    expect(await lease.end(done, 'forever')).toBe('recordLost');
+    expect((await store.get('k'))?.record).toMatchObject({ runId: 'me', state: 'done' });
+  });
+
+  test('sends its end only when the renewal under way has been answered', async () => {
+    const answers = gate();
+    const { system, store, lease } = await hold([], 0, (records) => ({
+      get: records.get,
+      put: async (...args) => {
+        await answers.opened;
+        return records.put(...args);
+      },
+    }));
+    await system.time.advance(1_000);
+    const end = lease.end(done, 'forever');
+    await system.time.advance(0);
+    expect(store.calls).toEqual(['put']);
+    answers.open();
+    expect([await end, store.calls]).toEqual(['applied', ['put', 'put']]);
   });
 });
