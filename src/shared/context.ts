@@ -20,7 +20,7 @@ class LazyContext implements Context {
   readonly #makeSignal: () => AbortSignal;
   #signal: AbortSignal | undefined;
 
-  constructor(makeSignal: () => AbortSignal, { idempotencyKey, fence }: Omit<Context, 'signal'>) {
+  constructor(makeSignal: () => AbortSignal, idempotencyKey: string | undefined, fence: number | undefined) {
     this.#makeSignal = makeSignal;
     if (idempotencyKey !== undefined) this.idempotencyKey = idempotencyKey;
     if (fence !== undefined) this.fence = fence;
@@ -28,5 +28,5 @@ class LazyContext implements Context {
   }
 }
 
-export const lazyContext = (makeSignal: () => AbortSignal, given: Omit<Context, 'signal'> = {}): Context =>
-  new LazyContext(makeSignal, given);
+export const lazyContext = (makeSignal: () => AbortSignal, idempotencyKey?: string, fence?: number): Context =>
+  new LazyContext(makeSignal, idempotencyKey, fence);

@@ -17,6 +17,8 @@ export type Claimed<R> = {
 export type LeaseEnd = 'applied' | 'recordLost' | 'lost';
 
 export type Lease<R> = {
+  /** The revision of the claim: grows with every run of the key. */
+  readonly fence: number;
   /** Aborts when the lease is over by this process's own count, or when another run took over. */
   signal(): AbortSignal;
   /** Writes now; false when another run has taken over. */
@@ -26,104 +28,124 @@ export type Lease<R> = {
 };
 
 /**
- * Keeps a claim alive while its handler runs: renewed each third of the lease. All writes of the run go through one chain,
- * each with the version that the one before returned.
+ * Keeps a claim alive while its handler runs: renewed each third of the lease. One write at a time, each with the version that the one
+ * before returned.
  */
-export function holdLease<R extends Leased>(parts: StoreParts<R>, log: Log, claimed: Claimed<R>): Lease<R> {
-  const { clock } = parts.system;
-  const { key, keepMs } = claimed;
-  const { leaseMs } = claimed.record;
-  let { record, version, sentAtMs } = claimed;
-  let state: 'held' | 'taken' | 'ended' = 'held';
-  let abort: AbortController | undefined;
-  let lostBecause: Error | undefined;
-  /** The write under way; the next one waits for it. */
-  let before: Promise<unknown> | undefined;
-  let stopBeat = () => {};
-  let stopDeadline = () => {};
+export const holdLease = <R extends Leased>(parts: StoreParts<R>, log: Log, claimed: Claimed<R>): Lease<R> =>
+  new HeldLease(parts, log, claimed);
 
-  const lose = (reason: string) => {
-    lostBecause ??= new Error(reason);
-    abort?.abort(lostBecause);
-  };
-  /** By this process's own count: from the sending of its last write that is known to be there. */
-  const watchDeadline = () => {
-    stopDeadline();
-    stopDeadline = clock.after(Math.max(sentAtMs + leaseMs - clock.monotonicMs(), 0), () => lose(`the lease of ${leaseMs} ms is over`));
-  };
-  const inTurn = async <T>(work: () => Promise<T>): Promise<T> => {
-    while (before !== undefined) await before;
-    const done = work();
-    before = done.catch(() => undefined);
-    try {
-      return await done;
-    } finally {
-      before = undefined;
-    }
-  };
+/** There is one for each message that is handled: closures for its dozen steps would be most of what the message costs. */
+class HeldLease<R extends Leased> implements Lease<R> {
+  readonly #parts: StoreParts<R>;
+  readonly #log: Log;
+  readonly #key: string;
+  readonly #keepMs: number | 'forever';
+  readonly fence: number;
+  #record: R;
+  #version: Version;
+  #sentAtMs: number;
+  #state: 'held' | 'taken' | 'ended' = 'held';
+  #abort: AbortController | undefined;
+  #lostBecause: Error | undefined;
+  /** Fulfilled once the renewal under way has ended, however it did. */
+  #renewing: Promise<void> | undefined;
+  #stopBeat: () => void;
+  #stopDeadline: (() => void) | undefined;
 
-  const renew = () =>
-    inTurn(async () => {
-      if (state !== 'held') return state === 'ended';
-      const beganAtMs = clock.monotonicMs();
-      const next = { ...record, rev: record.rev + 1 };
-      const put = await settledPut(parts, key, next, version, keepMs);
-      if (put.kind === 'lost') {
-        // A record that the store has lost is no take-over: the end writes it again and says so.
-        if (put.current === undefined) return true;
-        state = 'taken';
-        stopBeat();
-        stopDeadline();
-        lose('another run took over');
-        return false;
+  constructor(parts: StoreParts<R>, log: Log, { key, record, version, sentAtMs, keepMs }: Claimed<R>) {
+    this.#parts = parts;
+    this.#log = log;
+    this.#key = key;
+    this.#keepMs = keepMs;
+    this.fence = record.rev;
+    this.#record = record;
+    this.#version = version;
+    this.#sentAtMs = sentAtMs;
+    const { clock } = parts.system;
+    this.#stopBeat = clock.after(Math.max(sentAtMs + record.leaseMs / 3 - clock.monotonicMs(), 0), () => this.#beat());
+  }
+
+  signal(): AbortSignal {
+    this.#abort ??= new AbortController();
+    if (this.#lostBecause) this.#abort.abort(this.#lostBecause);
+    return this.#abort.signal;
+  }
+
+  async renew(): Promise<boolean> {
+    while (this.#renewing) await this.#renewing;
+    if (this.#state !== 'held') return this.#state === 'ended';
+    const renewed = this.#renew();
+    const done = () => {
+      this.#renewing = undefined;
+    };
+    this.#renewing = renewed.then(done, done);
+    return await renewed;
+  }
+
+  async end(last: (record: R) => R, keepMs: number | 'forever'): Promise<LeaseEnd> {
+    this.#stopBeat();
+    if (this.#state === 'held') this.#state = 'ended';
+    while (this.#renewing) await this.#renewing;
+    this.#stopDeadline?.();
+    if (this.#state === 'taken') return 'lost';
+    for (;;) {
+      const next = last({ ...this.#record, rev: this.#record.rev + 1 });
+      const put = await settledPut(this.#parts, this.#key, next, this.#version, keepMs);
+      if (put.kind === 'applied') return 'applied';
+      const current = put.current ?? (await settledGet(this.#parts, this.#key));
+      if (!current) {
+        const again = await settledPut(this.#parts, this.#key, next, 'absent', keepMs);
+        return again.kind === 'applied' ? 'recordLost' : 'lost';
       }
-      record = next;
-      version = put.version;
-      sentAtMs = beganAtMs;
-      watchDeadline();
-      return true;
-    });
-  /** The first third needs no watch of the lease's end: it cannot come before. */
-  const beat = (delayMs: number) => {
-    stopBeat = clock.after(delayMs, () => {
-      watchDeadline();
-      renew()
-        .catch((error: unknown) => log.warn({ key, reason: textOf(error) }, 'lease not renewed'))
-        .finally(() => {
-          if (state === 'held') beat(leaseMs / 3);
-        });
-    });
-  };
-  beat(Math.max(sentAtMs + leaseMs / 3 - clock.monotonicMs(), 0));
+      if (current.record.runId !== this.#record.runId) return 'lost';
+      // Mine, by a renewal whose answer came late.
+      this.#record = current.record;
+      this.#version = current.version;
+    }
+  }
 
-  return {
-    signal() {
-      abort ??= new AbortController();
-      if (lostBecause) abort.abort(lostBecause);
-      return abort.signal;
-    },
-    renew,
-    end(last, endKeepMs) {
-      stopBeat();
-      if (state === 'held') state = 'ended';
-      return inTurn(async () => {
-        stopDeadline();
-        if (state === 'taken') return 'lost';
-        for (;;) {
-          const next = last({ ...record, rev: record.rev + 1 });
-          const put = await settledPut(parts, key, next, version, endKeepMs);
-          if (put.kind === 'applied') return 'applied';
-          const current = put.current ?? (await settledGet(parts, key));
-          if (!current) {
-            const again = await settledPut(parts, key, next, 'absent', endKeepMs);
-            return again.kind === 'applied' ? 'recordLost' : 'lost';
-          }
-          if (current.record.runId !== record.runId) return 'lost';
-          // Mine, by a renewal whose answer came late.
-          record = current.record;
-          version = current.version;
-        }
+  async #renew(): Promise<boolean> {
+    const sentAtMs = this.#parts.system.clock.monotonicMs();
+    const next = { ...this.#record, rev: this.#record.rev + 1 };
+    const put = await settledPut(this.#parts, this.#key, next, this.#version, this.#keepMs);
+    if (put.kind === 'lost') {
+      // A record that the store has lost is no take-over: the end writes it again and says so.
+      if (put.current === undefined) return true;
+      this.#state = 'taken';
+      this.#stopBeat();
+      this.#stopDeadline?.();
+      this.#lose('another run took over');
+      return false;
+    }
+    this.#record = next;
+    this.#version = put.version;
+    this.#sentAtMs = sentAtMs;
+    this.#watchDeadline();
+    return true;
+  }
+
+  /** The first third needs no watch of the lease's end: it cannot come before. */
+  #beat(): void {
+    this.#watchDeadline();
+    this.renew()
+      .catch((error: unknown) => this.#log.warn({ key: this.#key, reason: textOf(error) }, 'lease not renewed'))
+      .finally(() => {
+        if (this.#state === 'held') this.#stopBeat = this.#parts.system.clock.after(this.#record.leaseMs / 3, () => this.#beat());
       });
-    },
-  };
+  }
+
+  /** By this process's own count: from the sending of its last write that is known to be there. */
+  #watchDeadline(): void {
+    const { clock } = this.#parts.system;
+    const { leaseMs } = this.#record;
+    this.#stopDeadline?.();
+    this.#stopDeadline = clock.after(Math.max(this.#sentAtMs + leaseMs - clock.monotonicMs(), 0), () =>
+      this.#lose(`the lease of ${leaseMs} ms is over`),
+    );
+  }
+
+  #lose(reason: string): void {
+    this.#lostBecause ??= new Error(reason);
+    this.#abort?.abort(this.#lostBecause);
+  }
 }

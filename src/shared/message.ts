@@ -127,7 +127,8 @@ export function fingerprintOf({ data, attributes }: Pick<Message, 'data' | 'attr
 }
 
 /** A character for each byte. */
-const latin1 = (data: Uint8Array): string => Buffer.from(data.buffer, data.byteOffset, data.byteLength).toString('latin1');
+const latin1 = (data: Uint8Array): string =>
+  (Buffer.isBuffer(data) ? data : Buffer.from(data.buffer, data.byteOffset, data.byteLength)).toString('latin1');
 
 /** The id of the first publication, kept over every hop. */
 export const originIdOf = ({ messageId, attributes }: Message): string => attributes[attribute.originId] ?? messageId;

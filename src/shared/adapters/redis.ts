@@ -66,17 +66,18 @@ return redis.call('PTTL',KEYS[1])..' '..policy`);
 export function redisRecordStore<R extends Revised>(client: RedisClient, prefix: string): RecordStore<R> {
   const sender = senderOf(client, 'redisRecordStore');
   return {
-    async get(key) {
+    get(key) {
       const name = prefix + wireKey(key);
-      return answerOf<R>(name, await run(sender(), getScript, name, [])).stored;
+      return run(sender(), getScript, name, [], (reply) => answerOf<R>(name, reply).stored);
     },
-    async put(key, record, expected, keepMs) {
+    put(key, record, expected, keepMs) {
       const name = prefix + wireKey(key);
       const version = versionOf(record);
       const args = [expected === 'absent' ? '' : `${expected}\n`, `${version}\n`, `\n${jsonOf(record)}`];
       if (keepMs !== 'forever') args.push(String(Math.ceil(keepMs)));
-      const reply = await run(sender(), putScript, name, args);
-      return reply === 'written' ? { version } : { conflict: answerOf<R>(name, reply).stored };
+      return run(sender(), putScript, name, args, (reply) =>
+        reply === 'written' ? { version } : { conflict: answerOf<R>(name, reply).stored },
+      );
     },
   };
 }
@@ -89,14 +90,14 @@ export function redisRecordStore<R extends Revised>(client: RedisClient, prefix:
 export function redisDoneCache<R extends DedupRecord = DedupRecord>(client: RedisClient, prefix: string): DoneCache<R> {
   const sender = senderOf(client, 'redisDoneCache');
   return {
-    async get(key) {
+    get(key) {
       const name = prefix + wireKey(key);
-      return answerOf<R>(name, await run(sender(), getScript, name, []));
+      return run(sender(), getScript, name, [], (reply) => answerOf<R>(name, reply));
     },
     async keep(key, record, writtenAtMs) {
       const args = [String(record.rev), `${versionOf(record)}\n`, `\n${jsonOf(record)}`, String(record.ttlMs)];
       if (writtenAtMs !== 'now') args.push(String(Math.floor(writtenAtMs)));
-      await run(sender(), keepScript, prefix + wireKey(key), args);
+      await run(sender(), keepScript, prefix + wireKey(key), args, asText);
     },
   };
 }
@@ -109,24 +110,28 @@ export function redisDoneCache<R extends DedupRecord = DedupRecord>(client: Redi
 export async function checkRedis(client: RedisClient, prefix: string): Promise<string | undefined> {
   const keepMs = 60_000;
   await redisRecordStore(client, prefix).put('probe', { rev: 1, runId: 'probe' }, 'absent', keepMs);
-  const [ttlMs, policy] = (await run(client, probeScript, `${prefix}probe`, [])).split(' ');
+  const [ttlMs, policy] = (await run(client, probeScript, `${prefix}probe`, [], asText)).split(' ');
   if (!(Number(ttlMs) > 0 && Number(ttlMs) <= keepMs))
     throw new ToolkitError('INVALID_SETTINGS', `Redis keeps ${prefix}probe with a time to live of ${ttlMs} ms; it was asked for ${keepMs}`);
   return policy === '' ? undefined : policy;
 }
 
 /** One round trip; a second one when the server does not know the script yet. */
-function run(client: Sender, { text, sha1 }: Script, key: string, args: string[]): Promise<string> {
+async function run<T>(client: Sender, { text, sha1 }: Script, key: string, args: string[], read: (reply: string) => T): Promise<T> {
   const options = { keys: [key], arguments: args };
-  const failed = async (error: unknown): Promise<never> => {
-    throw await storeError(client, key, error);
-  };
-  return client
-    .evalSha(sha1, options)
-    .then(textOfAnswer, (error: unknown) =>
-      textOf(error).startsWith('NOSCRIPT') ? client.eval(text, options).then(textOfAnswer, failed) : failed(error),
-    );
+  let reply: unknown;
+  try {
+    reply = await client.evalSha(sha1, options);
+  } catch (error) {
+    if (!textOf(error).startsWith('NOSCRIPT')) throw await storeError(client, key, error);
+    reply = await client.eval(text, options).catch(async (again: unknown) => {
+      throw await storeError(client, key, again);
+    });
+  }
+  return read(textOfAnswer(reply));
 }
+
+const asText = (reply: string): string => reply;
 
 function textOfAnswer(reply: unknown): string {
   if (typeof reply === 'string') return reply;
@@ -140,21 +145,34 @@ const notAnAnswer = (given: string): ToolkitError =>
 async function storeError(client: Sender, key: string, error: unknown): Promise<ToolkitError> {
   const message = textOf(error);
   if (!message.includes('WRONGTYPE')) return new ToolkitError('STORE_UNAVAILABLE', `Redis: ${message}`, error);
-  const type = await run(client, typeScript, key, []).catch(() => 'value of another type');
+  const type = await run(client, typeScript, key, [], asText).catch(() => 'value of another type');
   return unreadable(key, `a ${type}`);
 }
 
 const unreadable = (key: string, found: string): ToolkitError =>
   new ToolkitError('RECORD_UNREADABLE', `the Redis key ${key} holds ${found} and no record of this toolkit`);
 
-const wireKey = (key: string): string => key.replace('~', ':');
+function wireKey(key: string): string {
+  const at = key.indexOf('~');
+  return at === -1 ? key : `${key.slice(0, at)}:${key.slice(at + 1)}`;
+}
 const versionOf = (record: Revised): string => `${record.rev}.${record.runId}`;
-/**
- * Instants under their names of the wire. In JSON every quote within a text is escaped, so `AtMs":` can only be the end of a name;
- * copying the record for it costs more than all else here.
- */
-const jsonOf = (record: Revised): string => JSON.stringify(record).replace(/AtMs":(?=\d)/g, 'At":');
-const withMs = (json: string): string => json.replace(/At":(?=\d)/g, 'AtMs":');
+/** Instants under their names of the wire. In JSON every quote within a text is escaped, so `AtMs":` can only be the end of a name. */
+const jsonOf = (record: Revised): string => renamed(JSON.stringify(record), 'AtMs":', 'At":');
+const withMs = (json: string): string => renamed(json, 'At":', 'AtMs":');
+
+/** As `replaceAll` where a number follows; a pattern's engine, or a copy of the record, costs more than all else here. */
+function renamed(json: string, ending: string, other: string): string {
+  let done = '';
+  let from = 0;
+  for (let at = json.indexOf(ending); at !== -1; at = json.indexOf(ending, at + ending.length)) {
+    const next = json.charCodeAt(at + ending.length);
+    if (next < 0x30 || next > 0x39) continue;
+    done += json.slice(from, at) + other;
+    from = at + ending.length;
+  }
+  return from === 0 ? json : done + json.slice(from);
+}
 
 type Answer<R> = { readonly nowMs: number; readonly stored: Stored<R> | undefined };
 

@@ -30,6 +30,8 @@ export type DedupParts = Claimant &
     readonly options?: Partial<Options<typeof dedupOptions>>;
   };
 
+type Begun = Delivery & { handling?: Promise<Ended<Verdict>> | undefined };
+
 /**
  * Runs a handler once per message: claim, run, end (protocol 1). A duplicate of a finished message is acked, one of a running
  * message is not; a failed handler frees the key.
@@ -41,35 +43,8 @@ export function createDedup(parts: DedupParts): (handle: Handler) => VerdictHand
   const watched = telemetry(consumer, log, parts.meter);
   const outcomeParts: OutcomeParts = { consumer, telemetry: watched, maxResultBytes, replay, tombstones };
   const store = meteredStore(parts.store, parts.meter, system);
-  const runOnce = createRunner({ store, system, telemetry: watched, storeTimeoutMs, reconcile: parts.reconcile });
   // Shadow mode decides nothing, so nobody is asked to reconcile either.
   const claimOf = createClaims({ ...parts, ...(shadow && { effects: 'internal' }) }, options);
-
-  const deliver = async (handle: Handler, delivery: Delivery, context: Context): Promise<Verdict> => {
-    let begun: Promise<Ended<Verdict>> | undefined;
-    const work = (run?: Run) => {
-      begun = handled(outcomeParts, handle, delivery, context, run);
-      return begun;
-    };
-    /** The handler's own verdict, whatever the store says. */
-    const unjudged = async (): Promise<Verdict> => (await (begun ?? work())).value;
-    let outcome: Outcome<Verdict>;
-    try {
-      outcome = await runOnce(delivery, work);
-    } catch (error) {
-      if (!shadow && (parts.onOutage !== 'open' || errorCodeOf(error) !== 'STORE_UNAVAILABLE')) throw error;
-      watched.count('ptk.dedup.unguarded', { reason: 'outage' });
-      log.warn({ ...about(delivery), reason: textOf(error) }, 'run without dedup');
-      return unjudged();
-    }
-    if (outcome.kind === 'ended' && outcome.ended.value.kind === 'ack') return outcome.ended.value;
-    if (!shadow) return await verdictOfOutcome(outcomeParts, outcome, delivery);
-    if (outcome.kind !== 'ended') {
-      watched.count('ptk.dedup.shadowed', { reason: outcome.kind });
-      log.info({ ...about(delivery), reason: outcome.kind }, 'would not have run');
-    }
-    return unjudged();
-  };
 
   const deliverWithoutKey = async (handle: Handler, message: Message, context: Context, error: unknown): Promise<Verdict> => {
     if (errorCodeOf(error) !== 'KEY_MISSING' || parts.onMissingKey !== 'run') throw error;
@@ -79,15 +54,42 @@ export function createDedup(parts: DedupParts): (handle: Handler) => VerdictHand
   };
 
   return (handle) => {
-    const joining = createJoining(outcomeParts, (delivery, context) => deliver(handle, delivery, context));
-    return neverThrowing(log, (message, context) => {
-      let delivery: Delivery;
+    /** At most once for a delivery, under its key or without. */
+    const handledOnce = (delivery: Begun, run?: Run) => {
+      delivery.handling ??= handled(outcomeParts, handle, delivery, run);
+      return delivery.handling;
+    };
+    const runOnce = createRunner({ store, system, telemetry: watched, storeTimeoutMs, reconcile: parts.reconcile }, handledOnce);
+
+    const deliver = async (delivery: Begun): Promise<Verdict> => {
+      let outcome: Outcome<Verdict>;
       try {
-        delivery = { message, ...claimOf(claimedBy(message, parts)) };
+        outcome = await runOnce(delivery);
+      } catch (error) {
+        if (!shadow && (parts.onOutage !== 'open' || errorCodeOf(error) !== 'STORE_UNAVAILABLE')) throw error;
+        watched.count('ptk.dedup.unguarded', { reason: 'outage' });
+        log.warn({ ...about(delivery), reason: textOf(error) }, 'run without dedup');
+        return (await handledOnce(delivery)).value;
+      }
+      if (outcome.kind === 'ended' && outcome.ended.value.kind === 'ack') return outcome.ended.value;
+      if (!shadow) return await verdictOfOutcome(outcomeParts, outcome, delivery);
+      if (outcome.kind !== 'ended') {
+        watched.count('ptk.dedup.shadowed', { reason: outcome.kind });
+        log.info({ ...about(delivery), reason: outcome.kind }, 'would not have run');
+      }
+      return (await handledOnce(delivery)).value;
+    };
+
+    const joining = createJoining(outcomeParts, deliver);
+    return neverThrowing(log, (message, context) => {
+      let delivery: Begun;
+      try {
+        const { documentId, claim } = claimOf(claimedBy(message, parts));
+        delivery = { documentId, claim, message, context, handling: undefined };
       } catch (error) {
         return deliverWithoutKey(handle, message, context, error);
       }
-      return shadow ? deliver(handle, delivery, context) : joining(delivery, context);
+      return shadow ? deliver(delivery) : joining(delivery);
     });
   };
 }

@@ -3,12 +3,12 @@ import { checkedKey } from '../message.ts';
 import { meteredStore, telemetry } from '../metrics.ts';
 import { type Options, readOptions } from '../options.ts';
 import type { Context, Log, Meter, RecordStore } from '../ports.ts';
-import { type Claimant, createClaims } from './claim.ts';
+import { type Claimant, createClaims, type DedupClaim } from './claim.ts';
 import type { DedupRecord } from './decide.ts';
 import { dedupOptions } from './options.ts';
 import { keptResult } from './outcomes.ts';
 import { decodeResult } from './results.ts';
-import { createRunner, type Reconcile } from './run.ts';
+import { createRunner, type Ended, type Reconcile } from './run.ts';
 
 export type IdempotentParts = Claimant & {
   readonly store: RecordStore<DedupRecord>;
@@ -38,18 +38,23 @@ export function createIdempotent(parts: IdempotentParts): Idempotent {
   const { maxResultBytes, storeTimeoutMs, ...options } = readOptions(dedupOptions, parts.options);
   const watched = telemetry(consumer, log, meter);
   const store = meteredStore(parts.store, meter, system);
-  const runOnce = createRunner({ store, system, telemetry: watched, storeTimeoutMs, reconcile });
   const claimOf = createClaims(parts, options);
+  type Asked = DedupClaim & { readonly work: (context: Context) => Promise<unknown> };
+  const runOnce = createRunner(
+    { store, system, telemetry: watched, storeTimeoutMs, reconcile },
+    async ({ work, claim: { key } }: Asked, run): Promise<Ended<unknown>> => {
+      const value = await work({ signal: run.signal(), fence: run.fence, idempotencyKey: key });
+      return { value, state: 'done', result: keptResult({ maxResultBytes, telemetry: watched }, value, { key }) };
+    },
+  );
 
-  return async <T>(key: string, work: (context: Context) => Promise<T>, fingerprint = ''): Promise<T> => {
-    const outcome = await runOnce(claimOf({ key: checkedKey(key, 'the key'), fingerprint }), async ({ signal, fence }) => {
-      const value = await work({ signal: signal(), fence, idempotencyKey: key });
-      return { value, state: 'done', result: keptResult({ maxResultBytes, telemetry: watched }, value, { key }) } as const;
-    });
+  return async <T>(givenKey: string, work: (context: Context) => Promise<T>, fingerprint = ''): Promise<T> => {
+    const key = checkedKey(givenKey, 'the key');
+    const outcome = await runOnce({ ...claimOf({ key, fingerprint }), work });
     switch (outcome.kind) {
       case 'ended':
         watched.count('ptk.dedup.handled', { outcome: 'processed' });
-        return outcome.ended.value;
+        return outcome.ended.value as T;
       case 'threw':
         watched.count('ptk.dedup.handled', { outcome: 'failed' });
         throw outcome.error;

@@ -62,8 +62,8 @@ export function createInbox<Transaction>(parts: InboxParts<Transaction>): (handl
     return verdictOfOutcome(outcomeParts, decision, delivery);
   };
 
-  const deliver = async (handle: Handler<InboxContext<Transaction>>, delivery: Delivery, context: Context): Promise<Verdict> => {
-    const { documentId, claim, message } = delivery;
+  const deliver = async (handle: Handler<InboxContext<Transaction>>, delivery: Delivery): Promise<Verdict> => {
+    const { documentId, claim, message, context } = delivery;
     const found = { verdict: nack('failed') as Verdict, decision: undefined as Exclude<InboxDecision, { kind: 'run' }> | undefined };
     const work = async (marker: Stored<DedupRecord> | undefined, transaction: Transaction) => {
       const decision = decideInbox(marker, claim);
@@ -97,7 +97,7 @@ export function createInbox<Transaction>(parts: InboxParts<Transaction>): (handl
   };
 
   return (handle) => {
-    const joining = createJoining(outcomeParts, (delivery, context) => deliver(handle, delivery, context));
-    return neverThrowing(log, (message, context) => joining({ message, ...claimOf(claimedBy(message, parts)) }, context));
+    const joining = createJoining(outcomeParts, (delivery) => deliver(handle, delivery));
+    return neverThrowing(log, (message, context) => joining({ message, context, ...claimOf(claimedBy(message, parts)) }));
   };
 }

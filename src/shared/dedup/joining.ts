@@ -1,37 +1,40 @@
-import type { Context } from '../ports.ts';
 import type { Verdict } from '../verdict.ts';
-import type { Claim } from './decide.ts';
 import { type Delivery, duplicateOf, type OutcomeParts } from './outcomes.ts';
 
-export type Deliver = (delivery: Delivery, context: Context) => Promise<Verdict>;
+type Deliver = (delivery: Delivery) => Promise<Verdict>;
 
 type Joined = { readonly delivery: Delivery; readonly verdict: Promise<Verdict> };
 
 /** A copy of a message that this process is already handling waits for that run and makes no store call (protocol 0.10). */
 export function createJoining(parts: OutcomeParts, deliver: Deliver): Deliver {
-  // No Map: where keys come and go its old tables keep the new ones from the collector; our own CPU of a message was a quarter more.
-  const running: Record<string, Joined> = Object.create(null);
-  const joined = async (first: Joined, delivery: Delivery, context: Context): Promise<Verdict> => {
+  // No Map, whose old tables keep the new ones from the collector where entries come and go, and no texts as keys, which V8 interns.
+  const running: Record<number, Joined> = Object.create(null);
+  const joined = async (first: Joined, delivery: Delivery): Promise<Verdict> => {
     const verdict = await first.verdict;
     if (verdict.kind !== 'ack') return verdict;
     // A result to replay stands in the record alone.
-    if (parts.replay) return deliver(delivery, context);
-    return duplicateOf(parts, { ...first.delivery.claim, result: null, firstSeenAtMs: first.delivery.claim.seenAtMs }, delivery);
+    if (parts.replay) return await deliver(delivery);
+    return await duplicateOf(parts, { ...first.delivery.claim, result: null, firstSeenAtMs: first.delivery.claim.seenAtMs }, delivery);
   };
-  return (delivery, context) => {
-    const { documentId } = delivery;
-    const first = running[documentId];
-    if (first) return isCopy(first.delivery.claim, delivery.claim) ? joined(first, delivery, context) : deliver(delivery, context);
-    const verdict = deliver(delivery, context);
-    running[documentId] = { delivery, verdict };
+  return (delivery) => {
+    const slot = slotOf(delivery);
+    const first = running[slot];
+    if (first) return isCopy(first.delivery, delivery) ? joined(first, delivery) : deliver(delivery);
+    const verdict = deliver(delivery);
+    running[slot] = { delivery, verdict };
     const forget = () => {
-      delete running[documentId];
+      delete running[slot];
     };
     verdict.then(forget, forget);
     return verdict;
   };
 }
 
+/** The last 28 bits of the key's digest: of two keys that meet here, the second goes its own way. */
+const slotOf = ({ documentId }: Delivery): number => Number.parseInt(documentId.slice(-7), 16);
+
 /** Other content, or another number, is for the record to judge. */
-const isCopy = (first: Claim, second: Claim): boolean =>
-  first.fingerprint === second.fingerprint && JSON.stringify(first.seqRef) === JSON.stringify(second.seqRef);
+const isCopy = (first: Delivery, second: Delivery): boolean =>
+  first.documentId === second.documentId &&
+  first.claim.fingerprint === second.claim.fingerprint &&
+  JSON.stringify(first.claim.seqRef) === JSON.stringify(second.claim.seqRef);

@@ -25,7 +25,7 @@ export type OutcomeParts = {
 };
 
 /** One delivery with what it claims. */
-export type Delivery = DedupClaim & { readonly message: Message };
+export type Delivery = DedupClaim & { readonly message: Message; readonly context: Context };
 
 /** Ids for the log; never the payload. */
 export const about = ({ message, claim: { key } }: Delivery) => ({ key, messageId: message.messageId, traceId: traceIdOf(message) });
@@ -34,19 +34,11 @@ export const about = ({ message, claim: { key } }: Delivery) => ({ key, messageI
  * The handler with its context, judged: a throw is a failed attempt, and what it hands back by a verdict of its own is none.
  * @param run none where the delivery holds no key
  */
-export async function handled(
-  parts: OutcomeParts,
-  handle: Handler,
-  delivery: Delivery,
-  context: Context,
-  run?: Run,
-): Promise<Ended<Verdict>> {
+export async function handled(parts: OutcomeParts, handle: Handler, delivery: Delivery, run?: Run): Promise<Ended<Verdict>> {
   const { log, count } = parts.telemetry;
-  const fence = run ? run.fence : context.fence;
-  const held = lazyContext(() => (run ? AbortSignal.any([context.signal, run.signal()]) : context.signal), {
-    idempotencyKey: delivery.claim.key,
-    ...(fence !== undefined && { fence }),
-  });
+  const { context, claim } = delivery;
+  const signal = () => (run ? AbortSignal.any([context.signal, run.signal()]) : context.signal);
+  const held = lazyContext(signal, claim.key, run ? run.fence : context.fence);
   try {
     const returned = await handle(delivery.message, held);
     const verdict = verdictOf(returned);
@@ -77,8 +69,8 @@ export function keptResult(
   return null;
 }
 
-/** What becomes of the delivery. */
-export async function verdictOfOutcome(parts: OutcomeParts, outcome: Outcome<Verdict>, delivery: Delivery): Promise<Verdict> {
+/** What becomes of the delivery: at once, where there is nothing to wait for. */
+export function verdictOfOutcome(parts: OutcomeParts, outcome: Outcome<Verdict>, delivery: Delivery): Verdict | Promise<Verdict> {
   const { claim } = delivery;
   switch (outcome.kind) {
     case 'ended':
@@ -91,7 +83,7 @@ export async function verdictOfOutcome(parts: OutcomeParts, outcome: Outcome<Ver
       parts.telemetry.count('ptk.dedup.in_progress');
       return nack('inProgress', outcome.retryAfterMs);
     case 'duplicate':
-      return await duplicateOf(parts, outcome.record, delivery);
+      return duplicateOf(parts, outcome.record, delivery);
     case 'conflict':
       parts.telemetry.count('ptk.dedup.conflicts');
       return passedOn(parts, deadLetter('conflict', evidence(parts, outcome.record, claim)), delivery);
@@ -105,15 +97,19 @@ export async function verdictOfOutcome(parts: OutcomeParts, outcome: Outcome<Ver
 /** What a duplicate needs to know of the run before it. */
 export type FirstRun = Pick<DedupRecord, 'messageId' | 'originId' | 'seqRef' | 'result' | 'firstSeenAtMs'>;
 
-/** The first run's result is replayed, and a number of its own goes on, before the duplicate is acked. */
-export async function duplicateOf(parts: OutcomeParts, first: FirstRun, delivery: Delivery): Promise<Verdict> {
+/** Counted; the first run's result is replayed, and a number of its own goes on, before the duplicate is acked. */
+export function duplicateOf(parts: OutcomeParts, first: FirstRun, delivery: Delivery): Verdict | Promise<Verdict> {
   const { replay, telemetry } = parts;
   const kind = duplicateKind(first, delivery.claim);
   telemetry.count('ptk.dedup.duplicates', { kind });
   telemetry.log.debug({ ...about(delivery), kind }, 'duplicate');
-  const { seqRef } = delivery.claim;
-  if (replay) await replay(delivery.message, { value: undefined, ...decodeResult(first.result), firstSeenAtMs: first.firstSeenAtMs });
-  if (seqRef && JSON.stringify(seqRef) !== JSON.stringify(first.seqRef)) await passTombstone(parts, delivery, 'duplicate');
+  return replay || delivery.claim.seqRef ? afterPassingOn(parts, first, delivery) : ack('duplicate');
+}
+
+async function afterPassingOn(parts: OutcomeParts, first: FirstRun, delivery: Delivery): Promise<Verdict> {
+  const { message, claim } = delivery;
+  await parts.replay?.(message, { value: undefined, ...decodeResult(first.result), firstSeenAtMs: first.firstSeenAtMs });
+  if (claim.seqRef && JSON.stringify(claim.seqRef) !== JSON.stringify(first.seqRef)) await passTombstone(parts, delivery, 'duplicate');
   return ack('duplicate');
 }
 

@@ -1,18 +1,13 @@
 import { textOf } from '../errors.ts';
-import { holdLease } from '../lease.ts';
+import { holdLease, type Lease } from '../lease.ts';
 import type { Telemetry } from '../metrics.ts';
-import type { RecordStore, Stored, System, Version } from '../ports.ts';
+import type { RecordStore, Stored, System } from '../ports.ts';
 import { settledPut } from '../settled.ts';
 import { type DedupClaim, unreadableRecord } from './claim.ts';
 import { type Claim, type ClaimDecision, type DedupRecord, decideClaim } from './decide.ts';
 
 /** One run, while it holds its key. */
-export type Run = {
-  /** Aborts when the lease is over or another run took over. */
-  readonly signal: () => AbortSignal;
-  /** Grows with every run of the key. */
-  readonly fence: number;
-};
+export type Run = Pick<Lease<DedupRecord>, 'signal' | 'fence'>;
 
 /** How the work of a run ended: `released` gives the key back without counting an attempt. */
 export type Ended<T> = { readonly value: T; readonly state: 'done' | 'failed' | 'released'; readonly result: string | null };
@@ -40,44 +35,12 @@ export type RunParts = {
  * Work under a key: claim, run, end (protocol 1.3). The end is written before the outcome is told.
  * @returns a function that @throws STORE_UNAVAILABLE, RECORD_UNREADABLE, and what `reconcile` throws
  */
-export function createRunner(parts: RunParts): <T>(claim: DedupClaim, work: (run: Run) => Promise<Ended<T>>) => Promise<Outcome<T>> {
+export function createRunner<Asked extends DedupClaim, T>(
+  parts: RunParts,
+  work: (asked: Asked, run: Run) => Promise<Ended<T>>,
+): (asked: Asked) => Promise<Outcome<T>> {
   const { clock } = parts.system;
   const { log, count } = parts.telemetry;
-
-  /** Once the claim is held: one put where nothing is stored; each lost race costs a decision on what the winner wrote. */
-  const take = async ({ documentId, claim }: DedupClaim) => {
-    const keepMs = claim.ttlMs + claim.leaseMs;
-    let current: Stored<DedupRecord> | undefined;
-    let asked: Claim = claim;
-    let sentAtMs = clock.monotonicMs();
-    const holding = (record: DedupRecord, version: Version) => {
-      const lease = holdLease(parts, log, { key: documentId, record, version, sentAtMs, keepMs });
-      return { kind: 'holding', lease, fence: record.rev } as const;
-    };
-    for (;;) {
-      const decision = decideClaim(current, asked);
-      if (decision.kind === 'claimed') return holding(decision.record, decision.version);
-      if (decision.kind === 'unreadable') throw unreadableRecord(documentId, decision.found);
-      let write: DedupRecord;
-      if (decision.kind === 'abandoned') {
-        const answer = await reconciled(decision.record);
-        if (answer === 'escalate') return { kind: 'escalated', record: decision.record } as const;
-        if (answer === 'runAgain') {
-          asked = { ...claim, effects: 'internal' };
-          continue;
-        }
-        write = { ...decision.record, rev: decision.record.rev + 1, runId: claim.runId, state: 'done' };
-      } else if (decision.kind === 'run') write = decision.write;
-      else return decision;
-      sentAtMs = clock.monotonicMs();
-      const put = await settledPut(parts, documentId, write, current?.version ?? 'absent', keepMs);
-      if (put.kind === 'applied') {
-        return write.state === 'done' ? ({ kind: 'duplicate', record: write } as const) : holding(write, put.version);
-      }
-      current = put.current;
-      asked = claim;
-    }
-  };
 
   const reconciled = async (record: DedupRecord) => {
     log.warn({ key: record.key, messageId: record.messageId, attempts: record.attempts }, 'a run with effects outside died');
@@ -88,25 +51,25 @@ export function createRunner(parts: RunParts): <T>(claim: DedupClaim, work: (run
     return answer;
   };
 
-  return async (asked, work) => {
-    const taken = await take(asked);
-    if (taken.kind !== 'holding') return taken;
-    const { lease, fence } = taken;
+  const held = async (asked: Asked, lease: Lease<DedupRecord>): Promise<Outcome<T>> => {
     const { claim } = asked;
     const free = (attemptsBack: number) =>
       lease
         .end((record) => ({ ...record, state: 'failed', attempts: record.attempts - attemptsBack }), claim.ttlMs)
         .catch((error: unknown) => log.warn({ key: claim.key, reason: textOf(error) }, 'key not freed; its lease will end'));
-    const ended = await work({ signal: lease.signal, fence }).catch((error: unknown) => ({ error }));
-    if ('error' in ended) {
+    let ended: Ended<T>;
+    try {
+      ended = await work(asked, lease);
+    } catch (error) {
       await free(0);
-      return { kind: 'threw', error: ended.error };
+      return { kind: 'threw', error };
     }
     if (ended.state !== 'done') {
       await free(ended.state === 'released' ? 1 : 0);
       return { kind: 'ended', ended };
     }
-    const written = await lease.end((record) => ({ ...record, state: 'done', result: ended.result }), claim.ttlMs);
+    const { result } = ended;
+    const written = await lease.end((record) => ({ ...record, state: 'done', result }), claim.ttlMs);
     if (written === 'recordLost') {
       count('ptk.dedup.record_lost');
       log.error({ key: claim.key, messageId: claim.messageId }, 'the store lost the claim while its handler ran');
@@ -115,7 +78,46 @@ export function createRunner(parts: RunParts): <T>(claim: DedupClaim, work: (run
       count('ptk.dedup.lease_lost');
       count('ptk.dedup.duplicates', { kind: 'zombie' });
       log.error({ key: claim.key, messageId: claim.messageId }, 'another run took the key while this one went on');
+      return { kind: 'leaseLost' };
     }
-    return written === 'lost' ? { kind: 'leaseLost' } : { kind: 'ended', ended };
+    return { kind: 'ended', ended };
+  };
+
+  /** One put where nothing is stored; each lost race costs a decision on what the winner wrote. */
+  return async (asked) => {
+    const { documentId, claim } = asked;
+    const keepMs = claim.ttlMs + claim.leaseMs;
+    let current: Stored<DedupRecord> | undefined;
+    let asking: Claim = claim;
+    let sentAtMs = clock.monotonicMs();
+    for (;;) {
+      const decision = decideClaim(current, asking);
+      let record: DedupRecord;
+      let version: string | undefined;
+      if (decision.kind === 'run') record = decision.write;
+      else if (decision.kind === 'claimed') ({ record, version } = decision);
+      else if (decision.kind === 'unreadable') throw unreadableRecord(documentId, decision.found);
+      else if (decision.kind === 'abandoned') {
+        const answer = await reconciled(decision.record);
+        if (answer === 'escalate') return { kind: 'escalated', record: decision.record };
+        if (answer === 'runAgain') {
+          asking = { ...claim, effects: 'internal' };
+          continue;
+        }
+        record = { ...decision.record, rev: decision.record.rev + 1, runId: claim.runId, state: 'done' };
+      } else return decision;
+      if (version === undefined) {
+        sentAtMs = clock.monotonicMs();
+        const put = await settledPut(parts, documentId, record, current?.version ?? 'absent', keepMs);
+        if (put.kind === 'lost') {
+          current = put.current;
+          asking = claim;
+          continue;
+        }
+        if (record.state === 'done') return { kind: 'duplicate', record };
+        version = put.version;
+      }
+      return await held(asked, holdLease(parts, log, { key: documentId, record, version, sentAtMs, keepMs }));
+    }
   };
 }

@@ -42,7 +42,7 @@ export function createFifo(parts: FifoParts): (handle: Handler) => VerdictHandle
       const put = await settledPut(storeParts, documentId, decision.write, current?.version ?? 'absent', 'forever');
       if (put.kind === 'applied') {
         const claimed = { key: documentId, record: decision.write, version: put.version, sentAtMs, keepMs: 'forever' } as const;
-        return { kind: 'holding', lease: holdLease<Cursor>(storeParts, log, claimed), fence: decision.write.rev } as const;
+        return { kind: 'holding', lease: holdLease<Cursor>(storeParts, log, claimed) } as const;
       }
       current = put.current;
     }
@@ -99,8 +99,9 @@ export function createFifo(parts: FifoParts): (handle: Handler) => VerdictHandle
     const id = documentId(scope, encodeName(ref.stream, attribute.stream));
     const taken = await takeInTurn(id, ref);
     if (taken.kind !== 'holding') return verdictWithoutRun(taken, ref);
-    const { lease, fence } = taken;
-    const verdict = await run(handle, message, { ...context, signal: AbortSignal.any([context.signal, lease.signal()]), fence });
+    const { lease } = taken;
+    const signal = AbortSignal.any([context.signal, lease.signal()]);
+    const verdict = await run(handle, message, { ...context, signal, fence: lease.fence });
     const finished = await finish(lease, message, verdict);
     waitingRoom.moved(id, finished.kind === 'ack' ? ref.sequence : ref.sequence - 1);
     return finished;
