@@ -80,7 +80,7 @@ export function checkedKey(key: string, what: string): string {
   if (typeof key !== 'string') throw malformed(`${what} is no text`);
   if (key.trim() === '') throw malformed(`${what} is empty`);
   if (!key.isWellFormed()) throw malformed(`${what} holds a lone surrogate`);
-  return Buffer.byteLength(key) > keyBytes ? `sha256:${digest('sha256', key)}` : key;
+  return key.length * 3 > keyBytes && Buffer.byteLength(key) > keyBytes ? `sha256:${digest('sha256', key)}` : key;
 }
 
 /** Where a message stands in its stream. */
@@ -119,11 +119,12 @@ const textBytes = 1_024;
 
 /** Digest of the user's own attributes and data: two messages under one key must agree in it. */
 export function fingerprintOf({ data, attributes }: Pick<Message, 'data' | 'attributes'>): string {
-  const own = Object.entries(attributes).filter(([name]) => !notTheUsers.test(name));
-  own.sort(([a], [b]) => (a < b ? -1 : 1));
+  const own: [string, string][] = [];
+  for (const entry of Object.entries(attributes)) if (!notTheUsers.test(entry[0])) own.push(entry);
+  if (own.length > 1) own.sort(([a], [b]) => (a < b ? -1 : 1));
   const body = data.length > textBytes ? `#${digest('sha256', data)}` : `=${latin1(data)}`;
   // The attributes first: where their array ends is plain, whatever the data is.
-  return digest('sha256', `${JSON.stringify(own)}${body}`);
+  return digest('sha256', `${own.length === 0 ? '[]' : JSON.stringify(own)}${body}`);
 }
 
 /** A character for each byte. */

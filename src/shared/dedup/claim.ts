@@ -1,6 +1,6 @@
 import { ToolkitError } from '../errors.ts';
 import { dedupKeyOf, fingerprintOf, type KeyOf, type Message, originIdOf, sequenceRefOf } from '../message.ts';
-import { documentId, encodeName, hash } from '../names.ts';
+import { encodeName, hash } from '../names.ts';
 import type { Options } from '../options.ts';
 import type { System } from '../ports.ts';
 import type { Claim } from './decide.ts';
@@ -21,8 +21,8 @@ export type Reading = {
   readonly fingerprintOf?: (message: Message) => string;
 };
 
-/** What one run claims, and under which document id. */
-export type DedupClaim = { readonly documentId: string; readonly claim: Claim };
+/** What one run claims, and under which document id, which ends in the key's digest. */
+export type DedupClaim = { readonly documentId: string; readonly keyHash: string; readonly claim: Claim };
 /** What is claimed: a key, what stands under it, and where it came from. */
 export type Claimed = Pick<Claim, 'key' | 'fingerprint'> & Partial<Pick<Claim, 'seqRef' | 'messageId' | 'originId'>>;
 
@@ -38,22 +38,26 @@ export function createClaims(
   { leaseMs, ttlSeconds, maxAttempts }: Pick<Options<typeof dedupOptions>, 'leaseMs' | 'ttlSeconds' | 'maxAttempts'>,
 ): (claimed: Claimed) => DedupClaim {
   const scope = consumerScope(consumer);
-  return ({ key, fingerprint, seqRef = null, messageId = '', originId = messageId }) => ({
-    documentId: documentId(scope, hash(key)),
-    claim: {
-      runId: system.randomId(),
-      key,
-      fingerprint,
-      seqRef,
-      messageId,
-      originId,
-      leaseMs,
-      ttlMs: ttlSeconds * 1000,
-      maxAttempts,
-      effects,
-      seenAtMs: system.clock.nowMs(),
-    },
-  });
+  return ({ key, fingerprint, seqRef = null, messageId = '', originId = messageId }) => {
+    const keyHash = hash(key);
+    return {
+      documentId: `${scope}~${keyHash}`,
+      keyHash,
+      claim: {
+        runId: system.randomId(),
+        key,
+        fingerprint,
+        seqRef,
+        messageId,
+        originId,
+        leaseMs,
+        ttlMs: ttlSeconds * 1000,
+        maxAttempts,
+        effects,
+        seenAtMs: system.clock.nowMs(),
+      },
+    };
+  };
 }
 
 /**

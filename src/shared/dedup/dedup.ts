@@ -72,7 +72,7 @@ export function createDedup(parts: DedupParts): (handle: Handler) => VerdictHand
         return (await handledOnce(delivery)).value;
       }
       if (outcome.kind === 'ended' && outcome.ended.value.kind === 'ack') return outcome.ended.value;
-      if (!shadow) return await verdictOfOutcome(outcomeParts, outcome, delivery);
+      if (!shadow) return verdictOfOutcome(outcomeParts, outcome, delivery);
       if (outcome.kind !== 'ended') {
         watched.count('ptk.dedup.shadowed', { reason: outcome.kind });
         log.info({ ...about(delivery), reason: outcome.kind }, 'would not have run');
@@ -84,8 +84,8 @@ export function createDedup(parts: DedupParts): (handle: Handler) => VerdictHand
     return neverThrowing(log, (message, context) => {
       let delivery: Begun;
       try {
-        const { documentId, claim } = claimOf(claimedBy(message, parts));
-        delivery = { documentId, claim, message, context, handling: undefined };
+        const { documentId, keyHash, claim } = claimOf(claimedBy(message, parts));
+        delivery = { documentId, keyHash, claim, message, context, handling: undefined };
       } catch (error) {
         return deliverWithoutKey(handle, message, context, error);
       }

@@ -30,8 +30,12 @@ export function createJoining(parts: OutcomeParts, deliver: Deliver): Deliver {
   };
 }
 
-/** The last 28 bits of the key's digest: of two keys that meet here, the second goes its own way. */
-const slotOf = ({ documentId }: Delivery): number => Number.parseInt(documentId.slice(-7), 16);
+/** A number for a key, of its digest's beginning: of two keys that meet in one, the second goes its own way. */
+function slotOf({ keyHash }: Delivery): number {
+  let slot = 0;
+  for (let at = 0; at < 8; at++) slot = (slot * 31 + keyHash.charCodeAt(at)) & 0x3fffffff;
+  return slot;
+}
 
 /** Other content, or another number, is for the record to judge. */
 const isCopy = (first: Delivery, second: Delivery): boolean =>

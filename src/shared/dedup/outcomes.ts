@@ -2,7 +2,6 @@ import { lazyContext } from '../context.ts';
 import { textOf } from '../errors.ts';
 import { type Message, type OutgoingMessage, tombstoneOf, traceIdOf } from '../message.ts';
 import type { Telemetry } from '../metrics.ts';
-import { hash } from '../names.ts';
 import type { Context, Handler } from '../ports.ts';
 import { ack, deadLetter, nack, type Verdict, verdictOf, verdictOfError } from '../verdict.ts';
 import type { DedupClaim } from './claim.ts';
@@ -86,9 +85,9 @@ export function verdictOfOutcome(parts: OutcomeParts, outcome: Outcome<Verdict>,
       return duplicateOf(parts, outcome.record, delivery);
     case 'conflict':
       parts.telemetry.count('ptk.dedup.conflicts');
-      return passedOn(parts, deadLetter('conflict', evidence(parts, outcome.record, claim)), delivery);
+      return passedOn(parts, deadLetter('conflict', evidence(parts, outcome.record, delivery)), delivery);
     case 'escalated':
-      return passedOn(parts, deadLetter('abandoned', evidence(parts, outcome.record, claim)), delivery);
+      return passedOn(parts, deadLetter('abandoned', evidence(parts, outcome.record, delivery)), delivery);
     case 'exhausted':
       return passedOn(parts, deadLetter('attempts', `${claim.maxAttempts} runs failed`), delivery);
   }
@@ -102,8 +101,9 @@ export function duplicateOf(parts: OutcomeParts, first: FirstRun, delivery: Deli
   const { replay, telemetry } = parts;
   const kind = duplicateKind(first, delivery.claim);
   telemetry.count('ptk.dedup.duplicates', { kind });
-  telemetry.log.debug({ ...about(delivery), kind }, 'duplicate');
-  return replay || delivery.claim.seqRef ? afterPassingOn(parts, first, delivery) : ack('duplicate');
+  const { message, claim } = delivery;
+  telemetry.log.debug({ key: claim.key, messageId: message.messageId, traceId: traceIdOf(message), kind }, 'duplicate');
+  return replay || claim.seqRef ? afterPassingOn(parts, first, delivery) : ack('duplicate');
 }
 
 async function afterPassingOn(parts: OutcomeParts, first: FirstRun, delivery: Delivery): Promise<Verdict> {
@@ -131,8 +131,8 @@ export type Evidence = {
   readonly firstSeenAt: string;
 };
 
-function evidence({ consumer }: OutcomeParts, record: DedupRecord, { key, fingerprint }: Claim): string {
+function evidence({ consumer }: OutcomeParts, record: DedupRecord, { keyHash, claim: { fingerprint } }: Delivery): string {
   const firstSeenAt = new Date(record.firstSeenAtMs).toISOString();
-  const found: Evidence = { consumer, keyHash: hash(key), fingerprint, stored: record.fingerprint, firstSeenAt };
+  const found: Evidence = { consumer, keyHash, fingerprint, stored: record.fingerprint, firstSeenAt };
   return JSON.stringify(found);
 }

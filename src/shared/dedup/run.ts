@@ -89,7 +89,7 @@ export function createRunner<Asked extends DedupClaim, T>(
     const keepMs = claim.ttlMs + claim.leaseMs;
     let current: Stored<DedupRecord> | undefined;
     let asking: Claim = claim;
-    let sentAtMs = clock.monotonicMs();
+    let sentAtMs = 0;
     for (;;) {
       const decision = decideClaim(current, asking);
       let record: DedupRecord;
