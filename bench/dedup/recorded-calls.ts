@@ -1,8 +1,11 @@
 export type Call = { readonly method: string; readonly args: readonly unknown[] };
 
-/** A client as the library gets it, whose calls are kept: what one message sends, and with which arguments. */
-export function recorded<Client extends object>(client: Client): { readonly client: Client; readonly calls: readonly Call[] } {
-  const calls: Call[] = [];
+/**
+ * A client as the library gets it, whose calls are kept: what was sent since they were last taken, and with which arguments. Copies of
+ * them: V8 would see that what the library makes for a call lives on, and make it where only a full collection looks.
+ */
+export function recorded<Client extends object>(client: Client): { readonly client: Client; taken(): readonly Call[] } {
+  let calls: Call[] = [];
   const seen = <Seen extends object>(target: Seen): Seen =>
     new Proxy(target, {
       get(_, name) {
@@ -12,12 +15,19 @@ export function recorded<Client extends object>(client: Client): { readonly clie
           const returned: unknown = value.apply(target, args);
           // The same client with other options: what is sent through it counts too.
           if (!(returned instanceof Promise)) return typeof returned === 'object' && returned !== null ? seen(returned) : returned;
-          calls.push({ method: String(name), args });
+          calls.push({ method: String(name), args: structuredClone(args) });
           return returned;
         };
       },
     });
-  return { client: seen(client), calls };
+  return {
+    client: seen(client),
+    taken() {
+      const taken = calls;
+      calls = [];
+      return taken;
+    },
+  };
 }
 
 /** Sends a call bare: nothing is decided, encoded or kept. */

@@ -51,10 +51,11 @@ export async function openRedisLoad({
   const powertools = powertoolsOn(powertoolsClient, dedupOptions.ttlSeconds.default);
   // Its scripts are known to the server from here on.
   await deliver(consumer, nextMessage(), 'processed');
+  const seen = recorded(client);
+  const seenConsumer = consumerOn(redisRecordStore(seen.client, prefix));
   const callsOf = async (message: Message, expected: 'processed' | 'duplicate') => {
-    const { client: seen, calls } = recorded(client);
-    await deliver(consumerOn(redisRecordStore(seen, prefix)), message, expected);
-    return calls;
+    await deliver(seenConsumer, message, expected);
+    return seen.taken();
   };
   const items: Item[] = [];
   while (items.length < messageCount) {

@@ -72,7 +72,7 @@ class HeldLease<R extends Leased> implements Lease<R> {
   }
 
   async renew(): Promise<boolean> {
-    while (this.#renewing) await this.#renewing;
+    while (this.#renewing !== undefined) await this.#renewing;
     if (this.#state !== 'held') return this.#state === 'ended';
     const renewed = this.#renew();
     const done = () => {
@@ -85,7 +85,7 @@ class HeldLease<R extends Leased> implements Lease<R> {
   async end(last: (record: R) => R, keepMs: number | 'forever'): Promise<LeaseEnd> {
     this.#stopBeat();
     if (this.#state === 'held') this.#state = 'ended';
-    while (this.#renewing) await this.#renewing;
+    while (this.#renewing !== undefined) await this.#renewing;
     this.#stopDeadline?.();
     if (this.#state === 'taken') return 'lost';
     for (;;) {
@@ -105,7 +105,6 @@ class HeldLease<R extends Leased> implements Lease<R> {
   }
 
   async #renew(): Promise<boolean> {
-    const sentAtMs = this.#parts.system.clock.monotonicMs();
     const next = { ...this.#record, rev: this.#record.rev + 1 };
     const put = await settledPut(this.#parts, this.#key, next, this.#version, this.#keepMs);
     if (put.kind === 'lost') {
@@ -119,7 +118,7 @@ class HeldLease<R extends Leased> implements Lease<R> {
     }
     this.#record = next;
     this.#version = put.version;
-    this.#sentAtMs = sentAtMs;
+    this.#sentAtMs = put.sentAtMs;
     this.#watchDeadline();
     return true;
   }

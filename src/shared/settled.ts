@@ -3,9 +3,11 @@ import type { RecordStore, Revised, Stored, System, Version } from './ports.ts';
 import { jittered, pause, within } from './waiting.ts';
 
 export type StoreParts<R extends Revised> = { readonly store: RecordStore<R>; readonly system: System; readonly storeTimeoutMs: number };
-export type Settled<R> =
+/** `sentAtMs`: monotonic, before the first try was sent. */
+export type Settled<R> = { readonly sentAtMs: number } & (
   | { readonly kind: 'applied'; readonly version: Version }
-  | { readonly kind: 'lost'; readonly current: Stored<R> | undefined };
+  | { readonly kind: 'lost'; readonly current: Stored<R> | undefined }
+);
 
 const retryPauseMs = 50;
 
@@ -24,14 +26,14 @@ export async function settledPut<R extends Revised>(
 ): Promise<Settled<R>> {
   const { store, system, storeTimeoutMs } = parts;
   const { clock } = system;
-  const beganAtMs = clock.monotonicMs();
+  const sentAtMs = clock.monotonicMs();
   let unclear: unknown;
-  for (let leftMs = storeTimeoutMs; ; leftMs = beganAtMs + storeTimeoutMs - clock.monotonicMs()) {
+  for (let leftMs = storeTimeoutMs; ; leftMs = sentAtMs + storeTimeoutMs - clock.monotonicMs()) {
     if (leftMs <= 0) throw unclear ?? new ToolkitError('STORE_UNAVAILABLE', `the outcome of a put was open for ${storeTimeoutMs} ms`);
     let current: Stored<R> | undefined;
     try {
       const result = await within(clock, leftMs, 'STORE_UNAVAILABLE', 'put', store.put(key, record, expected, keepMs));
-      if ('version' in result) return { kind: 'applied', version: result.version };
+      if ('version' in result) return { kind: 'applied', version: result.version, sentAtMs };
       current = result.conflict;
     } catch (error) {
       if (errorCodeOf(error) !== 'STORE_UNAVAILABLE') throw error;
@@ -42,9 +44,9 @@ export async function settledPut<R extends Revised>(
       current = read;
     }
     if (current && current.record.rev === record.rev && current.record.runId === record.runId) {
-      return { kind: 'applied', version: current.version };
+      return { kind: 'applied', version: current.version, sentAtMs };
     }
-    if ((current?.version ?? 'absent') !== expected) return { kind: 'lost', current };
+    if ((current?.version ?? 'absent') !== expected) return { kind: 'lost', current, sentAtMs };
   }
 }
 

@@ -39,7 +39,6 @@ export function createRunner<Asked extends DedupClaim, T>(
   parts: RunParts,
   work: (asked: Asked, run: Run) => Promise<Ended<T>>,
 ): (asked: Asked) => Promise<Outcome<T>> {
-  const { clock } = parts.system;
   const { log, count } = parts.telemetry;
 
   const reconciled = async (record: DedupRecord) => {
@@ -85,7 +84,7 @@ export function createRunner<Asked extends DedupClaim, T>(
 
   /** One put where nothing is stored; each lost race costs a decision on what the winner wrote. */
   return async (asked) => {
-    const { documentId, claim } = asked;
+    const { documentId: key, claim } = asked;
     const keepMs = claim.ttlMs + claim.leaseMs;
     let current: Stored<DedupRecord> | undefined;
     let asking: Claim = claim;
@@ -93,31 +92,35 @@ export function createRunner<Asked extends DedupClaim, T>(
     for (;;) {
       const decision = decideClaim(current, asking);
       let record: DedupRecord;
-      let version: string | undefined;
-      if (decision.kind === 'run') record = decision.write;
-      else if (decision.kind === 'claimed') ({ record, version } = decision);
-      else if (decision.kind === 'unreadable') throw unreadableRecord(documentId, decision.found);
-      else if (decision.kind === 'abandoned') {
-        const answer = await reconciled(decision.record);
-        if (answer === 'escalate') return { kind: 'escalated', record: decision.record };
-        if (answer === 'runAgain') {
-          asking = { ...claim, effects: 'internal' };
-          continue;
+      switch (decision.kind) {
+        case 'run':
+          record = decision.write;
+          break;
+        case 'claimed':
+          return await held(asked, holdLease(parts, log, { ...decision, key, sentAtMs, keepMs }));
+        case 'unreadable':
+          throw unreadableRecord(key, decision.found);
+        case 'abandoned': {
+          const answer = await reconciled(decision.record);
+          if (answer === 'escalate') return { kind: 'escalated', record: decision.record };
+          if (answer === 'runAgain') {
+            asking = { ...claim, effects: 'internal' };
+            continue;
+          }
+          record = { ...decision.record, rev: decision.record.rev + 1, runId: claim.runId, state: 'done' };
+          break;
         }
-        record = { ...decision.record, rev: decision.record.rev + 1, runId: claim.runId, state: 'done' };
-      } else return decision;
-      if (version === undefined) {
-        sentAtMs = clock.monotonicMs();
-        const put = await settledPut(parts, documentId, record, current?.version ?? 'absent', keepMs);
-        if (put.kind === 'lost') {
-          current = put.current;
-          asking = claim;
-          continue;
-        }
-        if (record.state === 'done') return { kind: 'duplicate', record };
-        version = put.version;
+        default:
+          return decision;
       }
-      return await held(asked, holdLease(parts, log, { key: documentId, record, version, sentAtMs, keepMs }));
+      const put = await settledPut(parts, key, record, current?.version ?? 'absent', keepMs);
+      if (put.kind === 'applied') {
+        if (record.state === 'done') return { kind: 'duplicate', record };
+        return await held(asked, holdLease(parts, log, { key, record, version: put.version, sentAtMs: put.sentAtMs, keepMs }));
+      }
+      current = put.current;
+      asking = claim;
+      sentAtMs = put.sentAtMs;
     }
   };
 }

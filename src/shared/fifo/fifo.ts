@@ -38,10 +38,9 @@ export function createFifo(parts: FifoParts): (handle: Handler) => VerdictHandle
     for (;;) {
       const decision = decideSequence(current, ref, { runId, leaseMs });
       if (decision.kind !== 'process') return decision;
-      const sentAtMs = system.clock.monotonicMs();
       const put = await settledPut(storeParts, documentId, decision.write, current?.version ?? 'absent', 'forever');
       if (put.kind === 'applied') {
-        const claimed = { key: documentId, record: decision.write, version: put.version, sentAtMs, keepMs: 'forever' } as const;
+        const claimed = { ...put, key: documentId, record: decision.write, keepMs: 'forever' } as const;
         return { kind: 'holding', lease: holdLease<Cursor>(storeParts, log, claimed) } as const;
       }
       current = put.current;

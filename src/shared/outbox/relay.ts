@@ -37,10 +37,9 @@ export function createRelay(parts: RelayParts): () => Promise<{ published: numbe
     const current = await settledGet(storeParts, key);
     const record = decideRelay(current, { runId: system.randomId(), leaseMs });
     if (!record) return undefined;
-    const sentAtMs = clock.monotonicMs();
     const put = await settledPut(storeParts, key, record, current?.version ?? 'absent', leaseKeepMs);
     if (put.kind === 'lost') return undefined;
-    return holdLease(storeParts, log, { key, record, version: put.version, sentAtMs, keepMs: leaseKeepMs });
+    return holdLease(storeParts, log, { ...put, key, record, keepMs: leaseKeepMs });
   };
 
   /** A refused message is dead, and a tombstone takes its number; any other failure waits, and all that follows waits with it. */
