@@ -33,7 +33,8 @@ test.each([
 ] as const)('a put met by %s is applied once, with %d puts', async (fault, puts) => {
   const system = manualSystem();
   const store = faultyStore(memoryRecordStore<Revised>(system.clock), [fault]);
+  const sentAtMs = system.clock.monotonicMs();
   const put = settledPut({ store, system, storeTimeoutMs: 500 }, 'k', record, 'absent', 'forever');
-  expect(await settled(system, put)).toEqual({ kind: 'applied', version: (await store.get('k'))?.version });
+  expect(await settled(system, put)).toEqual({ kind: 'applied', version: (await store.get('k'))?.version, sentAtMs });
   expect(store.calls.filter((call) => call === 'put')).toHaveLength(puts);
 });
