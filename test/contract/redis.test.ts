@@ -91,6 +91,20 @@ describe('redisRecordStore', () => {
   });
 });
 
+test('a record whose time to live somebody took away is unreadable: its age cannot be told, so nobody runs it again', async () => {
+  const client = await connect();
+  const store = redisRecordStore<Note>(client, 'ptk:age:');
+  await store.put('k', note('r'), 'absent', 60_000);
+  await client.persist('ptk:age:k');
+  await expect(store.get('k')).rejects.toMatchObject({
+    code: 'RECORD_UNREADABLE',
+    message: /ptk:age:k holds a value whose age cannot be told/,
+  });
+  await expect(store.put('k', note('s'), 'absent', 60_000)).rejects.toMatchObject({ code: 'RECORD_UNREADABLE' });
+  await client.del('ptk:age:k');
+  await client.close();
+});
+
 describe('checkRedis', () => {
   test('tells the eviction policy of the server', async () => {
     const server = await startRedisServer('--maxmemory-policy', 'volatile-lru');

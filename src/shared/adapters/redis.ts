@@ -24,33 +24,33 @@ type Script = { readonly text: string; readonly sha1: string };
 const script = (text: string): Script => ({ text, sha1: createHash('sha1').update(text).digest('hex') });
 
 /*
- * A value is its version (`rev.runId`), the instant of its write by this server's clock, and the record, each on its own line. A script
- * answers one string, which every protocol and every client hands on alike: `written`, or this server's clock, and on the next lines
- * the value where there is one.
+ * A value is its version (`rev.runId`), the time to live that it was written with, and the record, each on its own line. Its age is that
+ * time less what is left of it (protocol 0.5); where it has none, or it counts from earlier, the line is `@` and an instant of this
+ * server. A script answers one string, which every protocol and every client hands on alike: `written`, or this server's clock, with
+ * the time left and the value behind it where there is one.
  */
-const now = `local t=redis.call('TIME') local now=t[1]*1000+math.floor(t[2]/1000)`;
 const get = `local v=redis.call('GET',KEYS[1])`;
-const told = `return v and now..'\\n'..v or now..''`;
+const now = `local t=redis.call('TIME') local now=t[1]*1000+math.floor(t[2]/1000)`;
+const told = `${now} return v and now..' '..redis.call('PTTL',KEYS[1])..'\\n'..v or now..''`;
 
-const getScript = script(`${now}\n${get}\n${told}`);
+const getScript = script(`${get}\n${told}`);
 
 /** ARGV: how the stored value must begin ('' where nothing may be stored), the first line of the new one, its last, its time to live. */
-const putScript = script(`${now}
-${get}
+const putScript = script(`${get}
 local e=ARGV[1]
 if v and (e=='' or string.sub(v,1,#e)~=e) or not v and e~='' then ${told} end
-local w=ARGV[2]..now..ARGV[3]
-if ARGV[4] then redis.call('SET',KEYS[1],w,'PX',ARGV[4]) else redis.call('SET',KEYS[1],w) end
+if ARGV[4] then redis.call('SET',KEYS[1],ARGV[2]..ARGV[4]..ARGV[3],'PX',ARGV[4])
+else ${now} redis.call('SET',KEYS[1],ARGV[2]..'@'..now..ARGV[3]) end
 return 'written'`);
 
 /** ARGV: the revision, the first line, the last, the time to live, and the instant from which it counts, if not from now. */
-const keepScript = script(`${now}
-${get}
+const keepScript = script(`${get}
 if v and tonumber(string.match(v,'^%d+'))>=tonumber(ARGV[1]) then ${told} end
+${now}
 local at=ARGV[5] or now
 local left=math.floor(at+ARGV[4]-now)
 if left<=0 then ${told} end
-redis.call('SET',KEYS[1],ARGV[2]..at..ARGV[3],'PX',left)
+redis.call('SET',KEYS[1],ARGV[2]..'@'..at..ARGV[3],'PX',left)
 return 'written'`);
 
 const typeScript = script(`return redis.call('TYPE',KEYS[1])`);
@@ -178,18 +178,25 @@ type Answer<R> = { readonly nowMs: number; readonly stored: Stored<R> | undefine
 
 function answerOf<R extends Revised>(key: string, text: string): Answer<R> {
   const versionAt = text.indexOf('\n') + 1;
-  const nowMs = Number(versionAt === 0 ? text : text.slice(0, versionAt - 1));
+  const leftAt = text.indexOf(' ') + 1;
+  const nowMs = Number(versionAt === 0 ? text : text.slice(0, leftAt - 1));
   if (!(nowMs > 0)) throw notAnAnswer('another text');
   if (versionAt === 0) return { nowMs, stored: undefined };
-  const writtenAt = text.indexOf('\n', versionAt) + 1;
-  const jsonAt = text.indexOf('\n', writtenAt) + 1;
-  if (writtenAt === 0 || jsonAt === 0) throw unreadable(key, 'another text');
-  const version = text.slice(versionAt, writtenAt - 1);
-  const writtenAtMs = Number(text.slice(writtenAt, jsonAt - 1));
+  const keptAt = text.indexOf('\n', versionAt) + 1;
+  const jsonAt = text.indexOf('\n', keptAt) + 1;
+  if (keptAt === 0 || jsonAt === 0) throw unreadable(key, 'another text');
+  const version = text.slice(versionAt, keptAt - 1);
   const record = fieldsOf(key, withMs(text.slice(jsonAt))) as R;
-  if (versionOf(record) !== version || !Number.isInteger(record.rev) || !Number.isInteger(writtenAtMs))
-    throw unreadable(key, 'a text of another form');
+  const writtenAtMs = writtenAtMsOf(text.slice(keptAt, jsonAt - 1), Number(text.slice(leftAt, versionAt - 1)), nowMs);
+  if (versionOf(record) !== version || !Number.isInteger(record.rev)) throw unreadable(key, 'a text of another form');
+  if (!Number.isInteger(writtenAtMs)) throw unreadable(key, 'a value whose age cannot be told');
   return { nowMs, stored: { record, version, writtenAtMs, nowMs } };
+}
+
+/** NaN where somebody took the value's time to live away: its age is told by what is left of it. */
+function writtenAtMsOf(kept: string, leftMs: number, nowMs: number): number {
+  if (kept.startsWith('@')) return Number(kept.slice(1));
+  return leftMs < 0 ? Number.NaN : nowMs - (Number(kept) - leftMs);
 }
 
 function fieldsOf(key: string, json: string): Readonly<Record<string, unknown>> {
