@@ -1,18 +1,19 @@
 import { Firestore } from '@google-cloud/firestore';
 import { PubSub } from '@google-cloud/pubsub';
-import { type Cursor, createFifo, createSequencer, system } from 'pubsub-toolkit';
-import { firestoreRecordStore } from 'pubsub-toolkit/firestore';
+import { createFifo, createSequencer, system } from 'pubsub-toolkit';
 import { pubsubPublisher } from 'pubsub-toolkit/pubsub';
 import { startPull } from 'pubsub-toolkit/pull';
-import { firestoreStreamStore } from 'pubsub-toolkit/streams';
+import { firestoreFifoStore, firestoreStreamStore } from 'pubsub-toolkit/streams';
 import { deadLetters, log, subscription, topic } from './setting.ts';
 
 /** In order: the steps of one order are handled 1, 2, 3, each after the one before is done. */
 export async function followOrder(steps: readonly string[], onStep: (step: string) => Promise<void>) {
   const [db, pubsub] = [new Firestore(), new PubSub()];
-  const store = firestoreRecordStore<Cursor>(db, system.clock, 'ptk-cursors');
+  const store = firestoreFifoStore(db, system.clock);
   const fifo = createFifo({ consumer: 'shipping', store, deadLetters, system, log });
   const handle = fifo((message) => onStep(Buffer.from(message.data).toString()));
+  // What was parked and forgotten, since the process that should have looked for it died.
+  setInterval(() => handle.sweep().catch((error) => log.warn({ reason: String(error) }, 'not swept')), 60_000).unref();
   const pull = startPull({ subscription: pubsub.subscription(subscription), handle, deadLetters, system, log });
   const streams = firestoreStreamStore(db, system.clock);
   const sequencer = createSequencer({ streams, publisher: pubsubPublisher(pubsub), system, log });

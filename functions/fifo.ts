@@ -1,7 +1,8 @@
 import { firestoreRecordStore } from '../src/shared/adapters/firestore.ts';
+import { firestoreFifoStore } from '../src/shared/adapters/firestore-fifo.ts';
 import { firestoreStreamStore } from '../src/shared/adapters/firestore-streams.ts';
+import { otelMeter } from '../src/shared/adapters/otel.ts';
 import { system } from '../src/shared/adapters/system.ts';
-import type { Cursor } from '../src/shared/fifo/decide.ts';
 import { createFifo } from '../src/shared/fifo/fifo.ts';
 import { fifoOptions } from '../src/shared/fifo/options.ts';
 import { readOptions } from '../src/shared/options.ts';
@@ -14,7 +15,10 @@ import type { Environment } from '../src/shell/settings.ts';
 import { dedupedSink } from './dedup.ts';
 import { type HttpFunction, pushFunction } from './http.ts';
 
-/** Runs the sink in order and once: `fifo(dedup(sink))`. `POST /relay` publishes what dead publishers left. */
+/**
+ * Runs the sink in order and once: `fifo(dedup(sink))`. `POST /relay` publishes what dead publishers left, `POST /sweep` runs
+ * what dead processes left parked.
+ */
 export async function startFifo(environment: Environment, folder: string): Promise<HttpFunction> {
   const base = connectBase('fifo', environment);
   const { settings, log, publisher } = base;
@@ -22,8 +26,11 @@ export async function startFifo(environment: Environment, folder: string): Promi
   const relayOptions = readOptions(outboxOptions, {}, environment);
   const db = await connectFirestore(settings);
   const prefix = settings.COLLECTION_PREFIX;
-  const store = firestoreRecordStore<Cursor>(db, system.clock, `${prefix}ptk-cursors`);
-  const fifo = createFifo({ ...base, consumer: settings.CONSUMER, store, system, options });
+  const store = firestoreFifoStore(db, system.clock, prefix);
+  const parts = { ...base, consumer: settings.CONSUMER, store, system, meter: otelMeter(), options };
+  const early = settings.FIFO_EARLY === 'nack' ? 'nack' : 'park';
+  const onPoison = settings.FIFO_ON_POISON === 'dead-letter' ? 'deadLetter' : 'block';
+  const fifo = createFifo({ ...parts, early, onPoison })(await dedupedSink(base, folder));
   const relay = createRelay({
     streams: firestoreStreamStore(db, system.clock, prefix),
     leases: firestoreRecordStore<RelayLease>(db, system.clock, `${prefix}ptk-relays`),
@@ -32,5 +39,5 @@ export async function startFifo(environment: Environment, folder: string): Promi
     log,
     options: relayOptions,
   });
-  return pushFunction(createPush({ ...base, handle: fifo(await dedupedSink(base, folder)) }), { '/relay': relay });
+  return pushFunction(createPush({ ...base, handle: fifo }), { '/relay': relay, '/sweep': fifo.sweep });
 }

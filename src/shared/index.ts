@@ -15,8 +15,10 @@ export { createDelay, type DelayParts } from './delay/delay.ts';
 export { createRelease, type ReleaseParts } from './delay/release.ts';
 export { type ErrorCode, errorCodeOf, errorCodes, ToolkitError } from './errors.ts';
 export { type Cursor, decideSequence } from './fifo/decide.ts';
-export { createFifo, type FifoParts } from './fifo/fifo.ts';
+export { createFifo, type FifoHandler, type FifoParts } from './fifo/fifo.ts';
 export { fifoOptions } from './fifo/options.ts';
+export type { FifoStore, Parked, Place } from './fifo/store.ts';
+export type { Sweep } from './fifo/sweep.ts';
 export {
   attribute,
   dedupKeyOf,

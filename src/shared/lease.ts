@@ -1,5 +1,5 @@
 import { textOf } from './errors.ts';
-import type { Log, Revised, Version } from './ports.ts';
+import type { Log, RecordStore, Revised, Version } from './ports.ts';
 import { type StoreParts, settledGet, settledPut } from './settled.ts';
 
 export type Leased = Revised & { readonly leaseMs: number };
@@ -16,15 +16,18 @@ export type Claimed<R> = {
 /** `recordLost`: written, but the store had lost the claim, so another run may have had the key meanwhile. */
 export type LeaseEnd = 'applied' | 'recordLost' | 'lost';
 
-export type Lease<R> = {
+export type Lease<R extends Revised> = {
   /** The revision of the claim: grows with every run of the key. */
   readonly fence: number;
   /** Aborts when the lease is over by this process's own count, or when another run took over. */
   signal(): AbortSignal;
   /** Writes now; false when another run has taken over. */
   renew(): Promise<boolean>;
-  /** Stops renewing and writes the last record of this run, unless another run holds the key by now. */
-  end(last: (record: R) => R, keepMs: number | 'forever'): Promise<LeaseEnd>;
+  /**
+   * Stops renewing and writes the last record of this run, unless another run holds the key by now.
+   * @param store what it is written through, where more is to be written with it
+   */
+  end(last: (record: R) => R, keepMs: number | 'forever', store?: RecordStore<R>): Promise<LeaseEnd>;
 };
 
 /**
@@ -82,7 +85,8 @@ class HeldLease<R extends Leased> implements Lease<R> {
     return await renewed;
   }
 
-  async end(last: (record: R) => R, keepMs: number | 'forever'): Promise<LeaseEnd> {
+  async end(last: (record: R) => R, keepMs: number | 'forever', store?: RecordStore<R>): Promise<LeaseEnd> {
+    const parts = store ? { ...this.#parts, store } : this.#parts;
     this.#stopBeat();
     if (this.#state === 'held') this.#state = 'ended';
     while (this.#renewing !== undefined) await this.#renewing;
@@ -90,11 +94,11 @@ class HeldLease<R extends Leased> implements Lease<R> {
     if (this.#state === 'taken') return 'lost';
     for (;;) {
       const next = last({ ...this.#record, rev: this.#record.rev + 1 });
-      const put = await settledPut(this.#parts, this.#key, next, this.#version, keepMs);
+      const put = await settledPut(parts, this.#key, next, this.#version, keepMs);
       if (put.kind === 'applied') return 'applied';
-      const current = put.current ?? (await settledGet(this.#parts, this.#key));
+      const current = put.current ?? (await settledGet(parts, this.#key));
       if (!current) {
-        const again = await settledPut(this.#parts, this.#key, next, 'absent', keepMs);
+        const again = await settledPut(parts, this.#key, next, 'absent', keepMs);
         return again.kind === 'applied' ? 'recordLost' : 'lost';
       }
       if (current.record.runId !== this.#record.runId) return 'lost';

@@ -15,6 +15,11 @@ export const metrics = {
   'ptk.dedup.unguarded': { kind: 'counter', about: 'runs without dedup: the store was down (`open`), or the key was missing' },
   'ptk.dedup.shadowed': { kind: 'counter', about: 'what shadow mode would not have run, by `reason`' },
   'ptk.dedup.results_dropped': { kind: 'counter', about: 'results not kept, by `reason`: size, form' },
+  'ptk.fifo.parked': { kind: 'counter', about: 'messages that were stored until their turn, by `reason`: early, busy, blocked' },
+  'ptk.fifo.not_parked': { kind: 'counter', about: 'messages too large to be stored until their turn, which were given back' },
+  'ptk.fifo.blocked': { kind: 'counter', about: 'streams that stopped, since the attempts of a number were used up' },
+  'ptk.fifo.lease_lost': { kind: 'counter', about: 'numbers that were run, and whose stream another run had taken meanwhile' },
+  'ptk.fifo.gaps': { kind: 'counter', about: 'looks of a sweep at a stream whose next number is missing' },
   'ptk.pull.extension_ended': {
     kind: 'counter',
     about: 'deliveries that ran longer than Pub/Sub leaves them alone, by `why`: time, refused',

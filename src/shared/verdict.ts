@@ -10,7 +10,7 @@ export type Verdict =
 /** `key`: the dedup key, where one was made. */
 export type DeadLetter = { readonly kind: 'deadLetter'; readonly reason: DeadLetterReason; readonly detail: string; readonly key?: string };
 
-export type AckReason = 'processed' | 'duplicate' | 'old' | 'tombstone' | 'scheduled' | 'skipped';
+export type AckReason = 'processed' | 'duplicate' | 'old' | 'parked' | 'tombstone' | 'scheduled' | 'skipped';
 export type NackReason = 'inProgress' | 'early' | 'blocked' | 'failed' | 'storeUnavailable' | 'leaseLost';
 export type DeadLetterReason = 'malformed' | 'conflict' | 'attempts' | 'abandoned' | 'oldEpoch' | 'tooOld' | 'tooLarge' | 'refused';
 

@@ -62,6 +62,16 @@ export const settings = {
     default: 'internal',
     oneOf: ['internal', 'external'],
   },
+  FIFO_EARLY: {
+    about: 'An early message is stored and acked until its turn (`park`), or given back, which is a delivery attempt each time (`nack`).',
+    default: 'park',
+    oneOf: ['park', 'nack'],
+  },
+  FIFO_ON_POISON: {
+    about: 'A number that failed `FIFO_MAX_ATTEMPTS` times stops its stream (`block`), or the stream goes on without it (`dead-letter`).',
+    default: 'block',
+    oneOf: ['block', 'dead-letter'],
+  },
   REDIS_URL: {
     about: 'Of the Redis that keeps dedup keys, with `STORE=redis` or `two-tier`; may hold user and password.',
     pattern: /^rediss?:\/\/./,

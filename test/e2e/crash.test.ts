@@ -1,9 +1,11 @@
 import { createServer, type Server } from 'node:http';
 import { PubSub } from '@google-cloud/pubsub';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { firestoreFifoStore } from '../../src/shared/adapters/firestore-fifo.ts';
 import { firestoreStreamStore } from '../../src/shared/adapters/firestore-streams.ts';
 import { pubsubPublisher } from '../../src/shared/adapters/pubsub.ts';
 import { system } from '../../src/shared/adapters/system.ts';
+import { cursorKeyOf } from '../../src/shared/fifo/store.ts';
 import { createSequencer } from '../../src/shared/outbox/sequencer.ts';
 import { silentLog } from '../../src/testing/doubles.ts';
 import { type Backend, startBackend } from '../support/backend.ts';
@@ -38,6 +40,7 @@ beforeAll(async () => {
     CONSUMER: 'c',
     SINK: `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}/`,
     FIFO_LEASE_MS: '1000',
+    FIFO_SWEEP_AFTER_MS: '1000',
     DEDUP_LEASE_MS: '1000',
     OUTBOX_RELAY_LEASE_MS: '1000',
   });
@@ -108,5 +111,19 @@ describe('functions/fifo and kill -9', () => {
     expect(seen).toEqual(['x', 'y', 'z']);
     const entries = await db.collection('ptk-outbox').where('stream', '==', 'left').get();
     expect(entries.docs.map((entry) => entry.get('state'))).toEqual(['published', 'published', 'published']);
+  });
+
+  test('what was parked, and forgotten by a process that died before it looked, is run by the sweep', async () => {
+    seen = [];
+    onSeen = async () => {};
+    const numbered = { 'ptk-stream': 'forgotten', 'ptk-seq': '2', 'ptk-epoch': '5', 'ptk-key': 'forgotten/b' };
+    await pubsub.topic('orders').publishMessage({ data: Buffer.from('b'), attributes: numbered });
+    const parked = db.collection('ptk-parked').where('stream', '==', 'forgotten');
+    await vi.waitFor(async () => expect((await parked.get()).size).toBe(1));
+    const cursor = { rev: 2, last: 1, epoch: 5, runId: '', by: 0, started: 1, leaseMs: 1_000, attempts: 0, blocked: null };
+    await firestoreFifoStore(db, system.clock).put(cursorKeyOf('c', 'forgotten'), cursor, 'absent', 'forever');
+    const sweep = async () => (await fetch(`${fifo.url}/sweep`, { method: 'POST' })).json();
+    await vi.waitFor(async () => expect(await sweep()).toEqual({ run: 1, removed: 0, gaps: 0, blocked: 0 }), 5_000);
+    expect([seen, (await parked.get()).size]).toEqual([['b'], 0]);
   });
 });

@@ -15,6 +15,7 @@ type Call = {
   readonly atMs: number;
 };
 
+let env: Record<string, string>;
 let emulator: Backend;
 let pubsub: PubSub;
 let db: Firestore;
@@ -42,7 +43,7 @@ beforeAll(async () => {
   const address = sink.address();
   const sinkUrl = `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}/`;
   emulator = await startBackend();
-  const env = { ...emulator.env, GOOGLE_CLOUD_PROJECT: projectId, CONSUMER: 'c', SINK: sinkUrl };
+  env = { ...emulator.env, GOOGLE_CLOUD_PROJECT: projectId, CONSUMER: 'c', SINK: sinkUrl };
   [dedup, fifo] = await Promise.all([startFunction('dedup', env), startFunction('fifo', { ...env, CONSUMER: 'f' })]);
   pubsub = new PubSub({ projectId, apiEndpoint: emulator.pubsub.address });
   db = firestoreClient(emulator.firestore.address, projectId);
@@ -187,24 +188,42 @@ describe('functions/fifo', () => {
       `n${sequence}`,
     );
 
-  test('delta decides: early is 429, the head runs, old is acked and does not run', async () => {
+  const cursor = async () => (await db.collection('ptk-cursors').doc('f~orders%2F1').get()).data();
+  const handled = () => calls.map(({ body }) => body.message.messageId);
+
+  test('delta decides: early is parked and acked, the head runs and what is parked after it, old does not run', async () => {
     reset();
-    expect(await post(fifo.url, numbered(2))).toBe(429);
+    expect(await post(fifo.url, numbered(2))).toBe(204);
+    expect([calls, (await db.collection('ptk-parked').get()).size]).toEqual([[], 1]);
     expect(await post(fifo.url, numbered(1))).toBe(204);
+    expect([handled(), (await db.collection('ptk-parked').get()).size]).toEqual([['n1', 'n2'], 0]);
     expect(await post(fifo.url, numbered(2))).toBe(204);
     expect(await post(fifo.url, numbered(1))).toBe(204);
-    expect(calls.map(({ body }) => body.message.messageId)).toEqual(['n1', 'n2']);
-    const cursor = await db.collection('ptk-cursors').doc('f~orders%2F1').get();
-    expect(cursor.data()).toMatchObject({ last: 2, epoch: 5, runId: '', attempts: 0 });
+    expect(handled()).toEqual(['n1', 'n2']);
+    expect(await cursor()).toMatchObject({ last: 2, epoch: 5, runId: '', attempts: 0, blocked: null });
   });
 
-  test('a head that fails stays the head', async () => {
+  test('a head that fails stays the head, and what is parked behind it is the envelope that came', async () => {
     reset();
     answers = [500];
     expect(await post(fifo.url, numbered(3))).toBe(500);
-    expect(await post(fifo.url, numbered(4))).toBe(429);
+    expect(await post(fifo.url, numbered(4))).toBe(204);
     expect(await post(fifo.url, numbered(3))).toBe(204);
-    expect(calls.map(({ body }) => body.message.messageId)).toEqual(['n3', 'n3']);
+    expect(handled()).toEqual(['n3', 'n3', 'n4']);
+    expect(calls.at(-1)?.body.message).toMatchObject({ messageId: 'n4', attributes: { 'ptk-seq': '4' } });
+  });
+
+  test('with FIFO_EARLY=nack and FIFO_ON_POISON=dead-letter early is 429, and a stream goes on without a number that always fails', async () => {
+    reset();
+    const settings = { FIFO_EARLY: 'nack', FIFO_ON_POISON: 'dead-letter', FIFO_MAX_ATTEMPTS: '2' };
+    const chosen = await startFunction('fifo', { ...env, ...settings, CONSUMER: 'g' });
+    answers = [500, 500];
+    expect(await post(chosen.url, numbered(2))).toBe(429);
+    expect(await post(chosen.url, numbered(1))).toBe(500);
+    expect(await post(chosen.url, numbered(1))).toBe(204);
+    expect(await post(chosen.url, numbered(2))).toBe(204);
+    expect(handled()).toEqual(['n1', 'n1', 'n2']);
+    await chosen.kill();
   });
 
   test('a message without a stream goes straight through', async () => {

@@ -1,10 +1,14 @@
 import { memoryRecordStore } from '../../src/shared/adapters/memory.ts';
+import { memoryFifoStore } from '../../src/shared/adapters/memory-fifo.ts';
 import type { Cursor } from '../../src/shared/fifo/decide.ts';
 import { createFifo, type FifoParts } from '../../src/shared/fifo/fifo.ts';
+import type { FifoStore, Parked } from '../../src/shared/fifo/store.ts';
 import type { Message } from '../../src/shared/message.ts';
-import type { Handler } from '../../src/shared/ports.ts';
+import type { Handler, RecordStore } from '../../src/shared/ports.ts';
 import type { Verdict } from '../../src/shared/verdict.ts';
 import { keptDeadLetters, silentLog, testMessage } from '../../src/testing/doubles.ts';
+import { keptMeter } from './dedup-workers.ts';
+import { silentStore } from './faulty-store.ts';
 import { manualSystem } from './manual-system.ts';
 
 export const leaseMs = 3_000;
@@ -30,21 +34,41 @@ export function recording(...answers: (Error | Verdict)[]): Handler & { readonly
   return Object.assign(handle, { runs });
 }
 
-/** One store of cursors and any number of processes, each with a memory of its own. */
-export function fifoProcesses() {
+type ProcessParts = Partial<Omit<FifoParts, 'store'>> & {
+  readonly store?: RecordStore<Cursor>;
+  /** What happens to what is to be parked, where it is not just parked. */
+  readonly park?: FifoStore['park'];
+  /** Nothing of it reaches a store after its first claim. */
+  readonly dies?: boolean;
+};
+
+/** A process that is killed once its claim has landed: nothing more of it reaches the store. */
+export function dying(records: RecordStore<Cursor>): RecordStore<Cursor> {
+  const silent = silentStore<Cursor>();
+  let claims = 0;
+  return { get: records.get, put: (...args) => (++claims === 1 ? records.put(...args) : silent.put(...args)) };
+}
+
+/** One store of cursors, one park and any number of processes, each with a memory of its own; `early` messages are given back unless said. */
+export function fifoProcesses(early: FifoParts['early'] = 'nack') {
   const system = manualSystem();
   const records = memoryRecordStore<Cursor>(system.clock);
   const deadLetters = keptDeadLetters();
-  const process = ({ options, ...parts }: Partial<FifoParts> = {}) =>
+  const park = new Map<string, Parked>();
+  const meter = keptMeter();
+  const process = ({ options, store = records, park: ownPark, dies = false, ...parts }: ProcessParts = {}) =>
     createFifo({
       consumer: 'c',
-      store: records,
+      store: { ...memoryFifoStore(system.clock, dies ? dying(store) : store, park), ...(ownPark && { park: ownPark }) },
       system,
       log: silentLog,
+      meter,
+      early,
       deadLetters,
       options: { leaseMs, storeTimeoutMs: 1_000, ...options },
       ...parts,
     });
   const cursor = async () => (await records.get('c~s'))?.record;
-  return { system, records, deadLetters, process, cursor };
+  const parked = () => [...park.values()].map(({ seq }) => seq).sort((a, b) => a - b);
+  return { system, records, deadLetters, process, cursor, parked, meter };
 }

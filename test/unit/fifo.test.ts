@@ -5,15 +5,8 @@ import type { Cursor } from '../../src/shared/fifo/decide.ts';
 import type { RecordStore } from '../../src/shared/ports.ts';
 import { ack, nack } from '../../src/shared/verdict.ts';
 import { faultyStore, type StoreFault, silentStore } from '../support/faulty-store.ts';
-import { context, fifoProcesses, leaseMs, numbered, recording } from '../support/fifo-processes.ts';
+import { context, dying, fifoProcesses, leaseMs, numbered, recording } from '../support/fifo-processes.ts';
 import { gate, settled } from '../support/manual-system.ts';
-
-/** A process that is killed once its claim has landed: nothing more of it reaches the store. */
-function dying(records: RecordStore<Cursor>): RecordStore<Cursor> {
-  const silent = silentStore<Cursor>();
-  let claims = 0;
-  return { get: records.get, put: (...args) => (++claims === 1 ? records.put(...args) : silent.put(...args)) };
-}
 
 function shuffled<T>(items: readonly T[], random: () => number): T[] {
   const left = [...items];

@@ -43,6 +43,8 @@ describe('readSettings', () => {
       DEDUP_MISSING_KEY: 'dead-letter',
       DEDUP_ON_OUTAGE: 'closed',
       DEDUP_EFFECTS: 'internal',
+      FIFO_EARLY: 'park',
+      FIFO_ON_POISON: 'block',
       REDIS_URL: '',
       REDIS_CLUSTER: 'off',
       REDIS_CA_FILE: '',
@@ -60,6 +62,8 @@ describe('readSettings', () => {
     ['DEDUP_MISSING_KEY', 'ignore', 'dead-letter, run'],
     ['DEDUP_ON_OUTAGE', 'local', 'closed, open'],
     ['DEDUP_EFFECTS', 'outside', 'internal, external'],
+    ['FIFO_EARLY', 'hold', 'park, nack'],
+    ['FIFO_ON_POISON', 'skip', 'block, dead-letter'],
     ['REDIS_CLUSTER', 'true', 'on, off'],
     ['LOG_LEVEL', 'trace', 'debug, info, warn, error'],
   ])('%s=%s is refused with what it may be', (name, value, allowed) => {

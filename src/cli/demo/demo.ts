@@ -14,7 +14,7 @@ import { unrulyPublisher } from './unruly-publisher.ts';
 /** For each round; Google's emulators are slow. */
 const giveUpAfterMs = { embedded: 90_000, official: 300_000 };
 const pollMs = 200;
-const relayEveryMs = 2_000;
+const scheduleEveryMs = 2_000;
 
 /** Resolves to the exit code: 0 when nothing was lost, doubled, out of order or early. */
 export async function runDemo(args: string[]): Promise<number> {
@@ -56,7 +56,9 @@ async function pushThrough(stack: Stack, options: DemoOptions, startedAtMs: numb
 
   const publishing = publishAll(deliveries, unruly ?? pubsubPublisher(pubsub), db);
   publishing.catch(() => {});
-  const stopRelay = everyMs(relayEveryMs, () => fetch(`${stack.urls.fifo}relay`, { method: 'POST' }));
+  const stopSchedule = everyMs(scheduleEveryMs, async () => {
+    for (const command of ['relay', 'sweep']) await fetch(`${stack.urls.fifo}${command}`, { method: 'POST' });
+  });
   const killAt = options.chaos > 0 ? Math.floor(deliveries.length * 0.3) : Number.POSITIVE_INFINITY;
   let killed = 0;
   for (;;) {
@@ -71,7 +73,7 @@ async function pushThrough(stack: Stack, options: DemoOptions, startedAtMs: numb
     if (performance.now() - startedAtMs > giveUpAfterMs[options.official ? 'official' : 'embedded'] * options.rounds) break;
     await new Promise((resolve) => setTimeout(resolve, pollMs));
   }
-  stopRelay();
+  stopSchedule();
   bar.end();
   const { again, knownToOutbox } = await publishing;
   const counts = unruly?.counts ?? (await stack.emulators.faultCounts());

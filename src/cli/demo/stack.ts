@@ -65,6 +65,7 @@ export async function startStack({ seed, without, official, onLog }: StackOption
     DEDUP_LEASE_MS: leaseMs,
     FIFO_LEASE_MS: leaseMs,
     FIFO_HOLD_MS: '1000',
+    FIFO_SWEEP_AFTER_MS: '2000',
     OUTBOX_RELAY_LEASE_MS: leaseMs,
     LOG_LEVEL: 'debug',
   };

@@ -4,7 +4,10 @@ import { encodeName, hash } from '../names.ts';
 import type { Counter, CounterState, Entry } from '../outbox/decide.ts';
 import type { PendingEntry, StreamStore } from '../outbox/store.ts';
 import type { Clock } from '../ports.ts';
+
 import { fieldsOf, instantOf, isConflict, storedOf, storeError, versionOf } from './firestore.ts';
+
+export { firestoreFifoStore } from './firestore-fifo.ts';
 
 /** Queries of many relays can be spread over these. */
 const shards = 16;

@@ -14,7 +14,29 @@ export const fifoOptions = {
     max: 30_000,
     env: 'FIFO_HOLD_MS',
     about:
-      'How long an early delivery waits in its process for the one before it; then it is given back. Each one takes a place of the concurrency.',
+      'How long an early delivery waits in its process for the one before it, before it is parked or given back. Each one takes a place of the concurrency.',
+  },
+  maxAttempts: {
+    default: 10,
+    min: 0,
+    max: 1_000,
+    env: 'FIFO_MAX_ATTEMPTS',
+    about:
+      'How often the number at the head may fail, or take its process down, before its stream is blocked; waiting counts for nothing. 0: no limit.',
+  },
+  sweepAfterMs: {
+    default: 60_000,
+    min: 1_000,
+    max: 3_600_000,
+    env: 'FIFO_SWEEP_AFTER_MS',
+    about: 'How long after a message was parked, or looked at, a sweep looks whether it was forgotten.',
+  },
+  gapReportMs: {
+    default: 300_000,
+    min: 0,
+    max: 86_400_000,
+    env: 'FIFO_GAP_REPORT_MS',
+    about: 'How long a stream may wait for a number that has not come before each sweep reports it.',
   },
   storeTimeoutMs: {
     default: 10_000,

@@ -1,0 +1,112 @@
+import { type DocumentData, type Firestore, Timestamp } from '@google-cloud/firestore';
+import { ToolkitError } from '../errors.ts';
+import type { Cursor } from '../fifo/decide.ts';
+import { cursorKeyOf, type FifoStore, type Parked, type Place } from '../fifo/store.ts';
+import type { Message } from '../message.ts';
+import { documentId, hash } from '../names.ts';
+import type { Clock, RecordStore } from '../ports.ts';
+import { fieldsOf, firestoreRecordStore, instantOf, isConflict, storedOf, storeError, versionOf } from './firestore.ts';
+
+/** Sweeps of many processes can be spread over these. */
+const shards = 16;
+const duePlaces = 300;
+/** A document holds 1 MiB with its names and its own fields (`docs/facts.md` B.8). */
+const messageBytes = 1_000_000;
+
+/** Cursors in `ptk-cursors`, waiting messages in `ptk-parked`; both names with the prefix given. */
+export function firestoreFifoStore(db: Firestore, clock: Pick<Clock, 'nowMs'>, prefix = ''): FifoStore {
+  const collection = `${prefix}ptk-cursors`;
+  const cursors = firestoreRecordStore<Cursor>(db, clock, collection);
+  const park = db.collection(`${prefix}ptk-parked`);
+  const documentOf = (place: Place) => park.doc(parkedId(place));
+  const guarded = async <T>(call: () => Promise<T>): Promise<T> => {
+    try {
+      return await call();
+    } catch (error) {
+      throw storeError(error);
+    }
+  };
+  const unlessConflict = async (call: () => Promise<unknown>): Promise<void> => {
+    try {
+      await call();
+    } catch (error) {
+      if (!isConflict(error)) throw storeError(error);
+    }
+  };
+  /** One commit: the cursor if nobody changed it since, and a message in or out of the park. */
+  const beside: FifoStore['beside'] = (change): RecordStore<Cursor> => ({
+    get: cursors.get,
+    async put(key, record, expected, keepMs) {
+      const batch = db.batch();
+      const ref = db.collection(collection).doc(key);
+      const fields = fieldsOf(record, clock, keepMs);
+      if (expected === 'absent') batch.create(ref, fields);
+      else batch.update(ref, fields, { lastUpdateTime: instantOf(expected) });
+      if ('park' in change) batch.set(documentOf(change.park), parkedFields(change.park, clock));
+      else batch.delete(documentOf(change.unpark));
+      try {
+        const [written] = await batch.commit();
+        return { version: written ? versionOf(written.writeTime) : '' };
+      } catch (error) {
+        if (!isConflict(error)) throw storeError(error);
+        return { conflict: await cursors.get(key) };
+      }
+    },
+  });
+  return {
+    ...cursors,
+    beside,
+    async park(parked) {
+      const fields = parkedFields(parked, clock);
+      await unlessConflict(() => documentOf(parked).create(fields));
+    },
+    unpark: (place) => guarded(async () => void (await documentOf(place).delete())),
+    look: (cursorKey, place) =>
+      guarded(async () => {
+        const [cursor, parked] = await db.getAll(db.collection(collection).doc(cursorKey), documentOf(place));
+        const fields = parked?.data();
+        return { cursor: cursor && storedOf<Cursor>(cursor), parked: fields && messageOf(fields) };
+      }),
+    due: (consumer, nowMs) =>
+      guarded(async () => {
+        const due = park
+          .where('consumer', '==', consumer)
+          .where('dueAt', '<=', Timestamp.fromMillis(nowMs))
+          .orderBy('dueAt')
+          .limit(duePlaces);
+        const found = await due.select('consumer', 'stream', 'epoch', 'seq').get();
+        return found.docs.map((document) => document.data() as Place);
+      }),
+    lowest: (consumer, stream) =>
+      guarded(async () => {
+        const inOrder = park.where('consumer', '==', consumer).where('stream', '==', stream).orderBy('epoch').orderBy('seq').limit(1);
+        const [document] = (await inOrder.select('consumer', 'stream', 'epoch', 'seq', 'parkedAt').get()).docs;
+        if (!document) return undefined;
+        const { parkedAt, ...place } = document.data();
+        return { ...(place as Place), parkedAtMs: (parkedAt as Timestamp).toMillis() };
+      }),
+    async postpone(places, dueAtMs) {
+      const dueAt = new Date(dueAtMs);
+      await Promise.all(places.map((place) => unlessConflict(() => documentOf(place).update({ dueAt }))));
+    },
+  };
+}
+
+/** Numbers of one length, as ids are sorted as texts (**wire**). */
+const parkedId = ({ consumer, stream, epoch, seq }: Place): string =>
+  documentId(hash(cursorKeyOf(consumer, stream)), String(epoch), String(seq).padStart(16, '0'));
+
+function parkedFields(parked: Parked, clock: Pick<Clock, 'nowMs'>): Record<string, unknown> {
+  const { message, ...fields } = parked;
+  const bytes = message.data.length + Buffer.byteLength(JSON.stringify(message.attributes));
+  if (bytes > messageBytes)
+    throw new ToolkitError('MESSAGE_TOO_LARGE', `number ${parked.seq} takes ${bytes} bytes; a parked message may take ${messageBytes}`);
+  const { publishTimeMs = null, deliveryAttempt: _, ...kept } = message;
+  const shard = Number.parseInt(hash(parked.stream).slice(0, 2), 16) % shards;
+  return { ...fieldsOf(fields, clock, 'forever'), shard, message: { ...kept, data: Buffer.from(message.data), publishTimeMs } };
+}
+
+function messageOf({ message }: DocumentData): Message {
+  const { publishTimeMs, ...kept } = message as Omit<Message, 'publishTimeMs'> & { readonly publishTimeMs: number | null };
+  return { ...kept, publishTimeMs: publishTimeMs ?? undefined, deliveryAttempt: undefined };
+}
