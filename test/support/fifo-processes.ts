@@ -49,6 +49,18 @@ export function dying(records: RecordStore<Cursor>): RecordStore<Cursor> {
   return { get: records.get, put: (...args) => (++claims === 1 ? records.put(...args) : silent.put(...args)) };
 }
 
+/** A store that parks as it is told to, alone and beside the cursor. */
+function refusing(store: FifoStore, park = store.park): FifoStore {
+  const beside: FifoStore['beside'] = (change) => ({
+    ...store.beside(change),
+    async put(...args) {
+      if ('park' in change && park !== store.park) await park(change.park);
+      return store.beside(change).put(...args);
+    },
+  });
+  return { ...store, park, beside };
+}
+
 /** One store of cursors, one park and any number of processes, each with a memory of its own; `early` messages are given back unless said. */
 export function fifoProcesses(early: FifoParts['early'] = 'nack') {
   const system = manualSystem();
@@ -59,7 +71,7 @@ export function fifoProcesses(early: FifoParts['early'] = 'nack') {
   const process = ({ options, store = records, park: ownPark, dies = false, ...parts }: ProcessParts = {}) =>
     createFifo({
       consumer: 'c',
-      store: { ...memoryFifoStore(system.clock, dies ? dying(store) : store, park), ...(ownPark && { park: ownPark }) },
+      store: refusing(memoryFifoStore(system.clock, dies ? dying(store) : store, park), ownPark),
       system,
       log: silentLog,
       meter,

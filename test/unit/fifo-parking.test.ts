@@ -5,6 +5,7 @@ import { context, fifoProcesses, leaseMs, numbered, recording } from '../support
 import { gate } from '../support/manual-system.ts';
 
 const parking = () => fifoProcesses('park');
+const tooLarge = () => Promise.reject(new ToolkitError('MESSAGE_TOO_LARGE', 'a parked message may take 1000000 bytes'));
 
 describe('an early message', () => {
   test('is parked and acked; whoever ends the number before it runs it, and all that follow', async () => {
@@ -36,10 +37,9 @@ describe('an early message', () => {
   });
 
   test('that is too large to be parked is given back, and counted', async () => {
-    const { process, meter, records, parked } = parking();
-    const tooLarge = () => Promise.reject(new ToolkitError('MESSAGE_TOO_LARGE', 'a parked message may take 1000000 bytes'));
+    const { process, meter, parked } = parking();
     const handle = recording();
-    const deliver = process({ store: records, park: tooLarge })(handle);
+    const deliver = process({ park: tooLarge })(handle);
     expect(await deliver(numbered(2), context())).toEqual(nack('early'));
     expect([meter.counts.get('ptk.fifo.not_parked'), parked(), handle.runs]).toEqual([1, [], []]);
   });
@@ -98,6 +98,15 @@ describe('a number whose attempts are used up', () => {
     expect(await deliver(numbered(2), context())).toEqual(ack('parked'));
     expect([parked(), handle.runs, meter.counts.get('ptk.fifo.blocked')]).toEqual([[1, 2], [1, 1, 1], 1]);
     expect(await deliver(numbered(1, { 'ptk-stream': 't' }), context())).toEqual(ack('processed'));
+  });
+
+  test('blocks its stream where it is too large to be parked too, and stays with its topic', async () => {
+    const { process, cursor, parked, meter } = parking();
+    const deliver = process({ park: tooLarge, options: { maxAttempts: 1 } })(failing(1));
+    expect(await deliver(numbered(1), context())).toEqual(nack('blocked'));
+    expect(await cursor()).toMatchObject({ last: 0, runId: '', blocked: { seq: 1 } });
+    expect(await deliver(numbered(1), context())).toEqual(nack('blocked'));
+    expect([parked(), meter.counts.get('ptk.fifo.not_parked')]).toEqual([[], 2]);
   });
 
   test('is a dead letter where the stream is to go on without it', async () => {

@@ -1,5 +1,5 @@
-import { textOf } from '../errors.ts';
-import type { Lease } from '../lease.ts';
+import { errorCodeOf, textOf } from '../errors.ts';
+import type { Lease, LeaseEnd } from '../lease.ts';
 import { attribute, type Message } from '../message.ts';
 import type { Telemetry } from '../metrics.ts';
 import type { Clock, Context, DeadLetters, Handler } from '../ports.ts';
@@ -73,11 +73,22 @@ export function createHead(parts: HeadParts): (handle: Handler, turn: Turn, cont
     if (parts.onPoison === 'deadLetter')
       return buried(turn, { kind: 'deadLetter', reason: 'attempts', detail: `${maxAttempts} runs of number ${seq} failed` });
     const parked = parkedFor(place, message, 'blocked', parts.clock.nowMs(), parts.sweepAfterMs);
-    const written = await lease.end((cursor) => stopped(cursor, parked.parkedAtMs), 'forever', store.beside({ park: parked }));
+    const stop = (cursor: Cursor) => stopped(cursor, parked.parkedAtMs);
+    let verdict = ack('parked');
+    let written: LeaseEnd;
+    try {
+      written = await lease.end(stop, 'forever', store.beside({ park: parked }));
+    } catch (error) {
+      if (errorCodeOf(error) !== 'MESSAGE_TOO_LARGE') throw error;
+      // It stays where it is, and comes again.
+      count('ptk.fifo.not_parked');
+      verdict = nack('blocked');
+      written = await lease.end(stop, 'forever');
+    }
     if (written === 'lost') return nack('leaseLost');
     count('ptk.fifo.blocked');
     log.error({ stream, epoch, seq, messageId: message.messageId, attempts: maxAttempts }, 'stream blocked');
-    return ack('parked');
+    return verdict;
   };
 
   const isUsedUp = (attempts: number): boolean => maxAttempts > 0 && attempts >= maxAttempts;
