@@ -11,15 +11,18 @@ export function toWire<Instant>(record: object, instant: (atMs: number) => Insta
   return fields;
 }
 
-export function fromWire<R>(fields: Readonly<Record<string, unknown>>, ms: (value: unknown) => number | undefined): R {
+export function fromWire<R>({ expireAt: _, ...fields }: Readonly<Record<string, unknown>>, ms: (value: unknown) => number | undefined): R {
+  return named(fields, ms) as R;
+}
+
+function named(fields: Readonly<Record<string, unknown>>, ms: (value: unknown) => number | undefined): Record<string, unknown> {
   const record: Record<string, unknown> = {};
   for (const [name, value] of Object.entries(fields)) {
-    if (name === 'expireAt') continue;
     const atMs = /(At|^since)$/.test(name) ? ms(value) : undefined;
     if (atMs !== undefined) record[`${name}Ms`] = atMs;
-    else record[name] = isPlain(value) ? fromWire(value, ms) : value;
+    else record[name] = isPlain(value) ? named(value, ms) : value;
   }
-  return record as R;
+  return record;
 }
 
 const isPlain = (value: unknown): value is Record<string, unknown> =>

@@ -38,6 +38,8 @@ type ProcessParts = Partial<Omit<FifoParts, 'store'>> & {
   readonly store?: RecordStore<Cursor>;
   /** What happens to what is to be parked, where it is not just parked. */
   readonly park?: FifoStore['park'];
+  /** What a look at a place finds, where it is not what is there. */
+  readonly look?: (...args: Parameters<FifoStore['look']>) => ReturnType<FifoStore['look']> | undefined;
   /** Nothing of it reaches a store after its first claim. */
   readonly dies?: boolean;
 };
@@ -68,19 +70,23 @@ export function fifoProcesses(early: FifoParts['early'] = 'nack') {
   const deadLetters = keptDeadLetters();
   const park = new Map<string, Parked>();
   const meter = keptMeter();
-  const process = ({ options, store = records, park: ownPark, dies = false, ...parts }: ProcessParts = {}) =>
-    createFifo({
+  const logged: { level: string; text: string; fields: object }[] = [];
+  const log = { ...silentLog, error: (fields: object, text: string) => void logged.push({ level: 'error', text, fields }) };
+  const process = ({ options, store = records, park: ownPark, look, dies = false, ...parts }: ProcessParts = {}) => {
+    const base = refusing(memoryFifoStore(system.clock, dies ? dying(store) : store, park), ownPark);
+    return createFifo({
       consumer: 'c',
-      store: refusing(memoryFifoStore(system.clock, dies ? dying(store) : store, park), ownPark),
+      store: { ...base, look: (...args) => look?.(...args) ?? base.look(...args) },
       system,
-      log: silentLog,
+      log,
       meter,
       early,
       deadLetters,
       options: { leaseMs, storeTimeoutMs: 1_000, ...options },
       ...parts,
     });
+  };
   const cursor = async () => (await records.get('c~s'))?.record;
   const parked = () => [...park.values()].map(({ seq }) => seq).sort((a, b) => a - b);
-  return { system, records, deadLetters, process, cursor, parked, meter };
+  return { system, records, deadLetters, process, cursor, parked, meter, logged };
 }

@@ -98,6 +98,29 @@ describe('a sweep', () => {
     expect(handle.runs).toEqual([2, 2]);
   });
 
+  test('goes on where one stream cannot be looked at, and says so', async () => {
+    const { system, process, logged } = await forgotten();
+    const handle = recording();
+    const broken = process({ look: (_, { stream }) => (stream === 'a' ? Promise.reject(new Error('cursor of another form')) : undefined) });
+    const worker = broken(handle);
+    await worker(numbered(2, { 'ptk-stream': 'a' }), context());
+    await system.time.advance(60_000);
+    expect(await worker.sweep()).toEqual({ ...nothing, run: 1 });
+    expect(logged).toContainEqual({ level: 'error', text: 'stream not swept', fields: { stream: 'a', reason: 'cursor of another form' } });
+    expect(handle.runs).toEqual([2]);
+  });
+
+  test('looks past the many messages of a stream that waits', async () => {
+    const { system, process } = fifoProcesses('park');
+    const handle = recording();
+    const worker = process()(handle);
+    for (let number = 2; number < 702; number++) await worker(numbered(number), context());
+    await system.time.advance(1);
+    await worker(numbered(2, { 'ptk-stream': 't' }), context());
+    await system.time.advance(60_000);
+    expect(await worker.sweep()).toEqual({ ...nothing, gaps: 2 });
+  });
+
   test('whose handler gives the number back has run nothing', async () => {
     const { system, process, cursor } = await forgotten();
     const worker = process()(recording(nack('inProgress', 5)));

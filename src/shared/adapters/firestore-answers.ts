@@ -1,5 +1,6 @@
 import { Timestamp } from '@google-cloud/firestore';
 import { ToolkitError, textOf } from '../errors.ts';
+import { hash } from '../names.ts';
 import type { Version } from '../ports.ts';
 
 /** gRPC codes. A refused precondition is one of four, and which one says nothing (protocol 0.7). */
@@ -11,6 +12,26 @@ export const codeOf = (error: unknown): unknown => (error as { code?: unknown } 
 export const isConflict = (error: unknown): boolean => conflicts.includes(codeOf(error));
 
 export const storeError = (error: unknown): ToolkitError => new ToolkitError('STORE_UNAVAILABLE', `Firestore: ${textOf(error)}`, error);
+
+/** @throws STORE_UNAVAILABLE for whatever the call throws */
+export const guarded = <T>(call: () => Promise<T>): Promise<T> =>
+  call().catch((error: unknown) => {
+    throw storeError(error);
+  });
+
+/** @returns whether it was applied; not where a precondition is refused. @throws STORE_UNAVAILABLE */
+export const unlessConflict = (call: () => Promise<unknown>): Promise<boolean> =>
+  call().then(
+    () => true,
+    (error: unknown) => {
+      if (isConflict(error)) return false;
+      throw storeError(error);
+    },
+  );
+
+const shards = 16;
+/** Queries of many processes can be spread over these (**wire**). */
+export const shardOf = (stream: string): number => Number.parseInt(hash(stream).slice(0, 2), 16) % shards;
 
 /** Too long an id, too large a document, or a value that Firestore does not hold: no retry can mend it. */
 export const refusal = (error: unknown): ToolkitError | undefined =>

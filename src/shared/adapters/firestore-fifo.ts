@@ -1,14 +1,13 @@
-import { type DocumentData, type Firestore, Timestamp } from '@google-cloud/firestore';
+import type { DocumentData, Firestore, Timestamp } from '@google-cloud/firestore';
 import { ToolkitError } from '../errors.ts';
 import type { Cursor } from '../fifo/decide.ts';
 import { cursorKeyOf, type FifoStore, type Parked, type Place } from '../fifo/store.ts';
 import type { Message } from '../message.ts';
 import { documentId, hash } from '../names.ts';
-import type { Clock, RecordStore } from '../ports.ts';
-import { fieldsOf, firestoreRecordStore, instantOf, isConflict, storedOf, storeError, versionOf } from './firestore.ts';
+import type { Clock } from '../ports.ts';
+import { fieldsOf, firestoreRecordStore, storedOf } from './firestore.ts';
+import { guarded, shardOf, unlessConflict } from './firestore-answers.ts';
 
-/** Sweeps of many processes can be spread over these. */
-const shards = 16;
 const duePlaces = 300;
 /** A document holds 1 MiB with its names and its own fields (`docs/facts.md` B.8). */
 const messageBytes = 1_000_000;
@@ -19,40 +18,11 @@ export function firestoreFifoStore(db: Firestore, clock: Pick<Clock, 'nowMs'>, p
   const cursors = firestoreRecordStore<Cursor>(db, clock, collection);
   const park = db.collection(`${prefix}ptk-parked`);
   const documentOf = (place: Place) => park.doc(parkedId(place));
-  const guarded = async <T>(call: () => Promise<T>): Promise<T> => {
-    try {
-      return await call();
-    } catch (error) {
-      throw storeError(error);
-    }
-  };
-  const unlessConflict = async (call: () => Promise<unknown>): Promise<void> => {
-    try {
-      await call();
-    } catch (error) {
-      if (!isConflict(error)) throw storeError(error);
-    }
-  };
-  /** One commit: the cursor if nobody changed it since, and a message in or out of the park. */
-  const beside: FifoStore['beside'] = (change): RecordStore<Cursor> => ({
-    get: cursors.get,
-    async put(key, record, expected, keepMs) {
-      const batch = db.batch();
-      const ref = db.collection(collection).doc(key);
-      const fields = fieldsOf(record, clock, keepMs);
-      if (expected === 'absent') batch.create(ref, fields);
-      else batch.update(ref, fields, { lastUpdateTime: instantOf(expected) });
+  const beside: FifoStore['beside'] = (change) =>
+    firestoreRecordStore<Cursor>(db, clock, collection, (batch) => {
       if ('park' in change) batch.set(documentOf(change.park), parkedFields(change.park, clock));
       else batch.delete(documentOf(change.unpark));
-      try {
-        const [written] = await batch.commit();
-        return { version: written ? versionOf(written.writeTime) : '' };
-      } catch (error) {
-        if (!isConflict(error)) throw storeError(error);
-        return { conflict: await cursors.get(key) };
-      }
-    },
-  });
+    });
   return {
     ...cursors,
     beside,
@@ -69,11 +39,7 @@ export function firestoreFifoStore(db: Firestore, clock: Pick<Clock, 'nowMs'>, p
       }),
     due: (consumer, nowMs) =>
       guarded(async () => {
-        const due = park
-          .where('consumer', '==', consumer)
-          .where('dueAt', '<=', Timestamp.fromMillis(nowMs))
-          .orderBy('dueAt')
-          .limit(duePlaces);
+        const due = park.where('consumer', '==', consumer).where('dueAt', '<=', new Date(nowMs)).orderBy('dueAt').limit(duePlaces);
         const found = await due.select('consumer', 'stream', 'epoch', 'seq').get();
         return found.docs.map((document) => document.data() as Place);
       }),
@@ -102,8 +68,11 @@ function parkedFields(parked: Parked, clock: Pick<Clock, 'nowMs'>): Record<strin
   if (bytes > messageBytes)
     throw new ToolkitError('MESSAGE_TOO_LARGE', `number ${parked.seq} takes ${bytes} bytes; a parked message may take ${messageBytes}`);
   const { publishTimeMs = null, deliveryAttempt: _, ...kept } = message;
-  const shard = Number.parseInt(hash(parked.stream).slice(0, 2), 16) % shards;
-  return { ...fieldsOf(fields, clock, 'forever'), shard, message: { ...kept, data: Buffer.from(message.data), publishTimeMs } };
+  return {
+    ...fieldsOf(fields, clock, 'forever'),
+    shard: shardOf(parked.stream),
+    message: { ...kept, data: Buffer.from(message.data), publishTimeMs },
+  };
 }
 
 function messageOf({ message }: DocumentData): Message {

@@ -5,12 +5,11 @@ import type { Counter, CounterState, Entry } from '../outbox/decide.ts';
 import type { PendingEntry, StreamStore } from '../outbox/store.ts';
 import type { Clock } from '../ports.ts';
 
-import { fieldsOf, instantOf, isConflict, storedOf, storeError, versionOf } from './firestore.ts';
+import { fieldsOf, instantOf, storedOf, versionOf } from './firestore.ts';
+import { guarded, shardOf, unlessConflict } from './firestore-answers.ts';
 
 export { firestoreFifoStore } from './firestore-fifo.ts';
 
-/** Queries of many relays can be spread over these. */
-const shards = 16;
 /** Entries read at once to learn which streams are due. */
 const duePage = 300;
 
@@ -19,22 +18,6 @@ export function firestoreStreamStore(db: Firestore, clock: Pick<Clock, 'nowMs'>,
   const outbox = db.collection(`${prefix}ptk-outbox`);
   const counterOf = (stream: string) => db.collection(`${prefix}ptk-streams`).doc(encodeName(stream, attribute.stream));
   const entryOf = (stream: string, key: string) => outbox.doc(`${hash(stream)}~${hash(key)}`);
-
-  const guarded = async <T>(call: () => Promise<T>): Promise<T> => {
-    try {
-      return await call();
-    } catch (error) {
-      throw storeError(error);
-    }
-  };
-  const unlessConflict = (call: () => Promise<unknown>): Promise<boolean> =>
-    call().then(
-      () => true,
-      (error: unknown) => {
-        if (isConflict(error)) return false;
-        throw storeError(error);
-      },
-    );
 
   return {
     look: (stream, group) =>
@@ -47,9 +30,8 @@ export function firestoreStreamStore(db: Firestore, clock: Pick<Clock, 'nowMs'>,
       const batch = db.batch();
       if (expected === 'absent') batch.create(counterOf(stream), { ...counter });
       else batch.update(counterOf(stream), { ...counter }, { lastUpdateTime: instantOf(expected) });
-      const shard = Number.parseInt(hash(stream).slice(0, 2), 16) % shards;
       for (const entry of entries) {
-        batch.create(entryOf(stream, entry.key), { ...fieldsOf(entry, clock, 'forever'), shard });
+        batch.create(entryOf(stream, entry.key), { ...fieldsOf(entry, clock, 'forever'), shard: shardOf(stream) });
       }
       let version = '';
       const applied = await unlessConflict(async () => {

@@ -1,4 +1,4 @@
-import { type DocumentReference, type DocumentSnapshot, type Firestore, Timestamp, type Transaction } from '@google-cloud/firestore';
+import type { DocumentReference, DocumentSnapshot, Firestore, Timestamp, Transaction, WriteBatch } from '@google-cloud/firestore';
 import type { DedupRecord } from '../dedup/decide.ts';
 import type { InboxStore } from '../dedup/inbox.ts';
 import { ToolkitError } from '../errors.ts';
@@ -11,13 +11,23 @@ export { createOnce } from './create-once.ts';
 export { instantOf, isConflict, storeError, versionOf } from './firestore-answers.ts';
 export { firestoreVersionedDocuments } from './versioned-documents.ts';
 
-/** A collection of records. The client is the caller's: connected, and closed by the caller. */
-export function firestoreRecordStore<R extends Revised>(db: Firestore, clock: Pick<Clock, 'nowMs'>, collection: string): RecordStore<R> {
+/** Each client's own class of instants, which it insists on: two copies of the package may be loaded. */
+const instants = new WeakMap<Firestore, typeof Timestamp>();
+
+/**
+ * A collection of records. The client is the caller's: connected, and closed by the caller.
+ *
+ * @param beside adds to the commit of each put, and may refuse it by a throw
+ */
+export function firestoreRecordStore<R extends Revised>(
+  db: Firestore,
+  clock: Pick<Clock, 'nowMs'>,
+  collection: string,
+  beside?: (batch: WriteBatch) => void,
+): RecordStore<R> {
   const documentOf = (key: string) => db.collection(collection).doc(key);
-  /** The client's own class of instants, which it insists on: two copies of the package may be loaded. */
-  let Instant = Timestamp;
   const known = (time: Timestamp) => {
-    Instant = time.constructor as typeof Timestamp;
+    instants.set(db, time.constructor as typeof Timestamp);
     return versionOf(time);
   };
   const read = async (ref: DocumentReference) => {
@@ -32,10 +42,13 @@ export function firestoreRecordStore<R extends Revised>(db: Firestore, clock: Pi
     async put(key, record, expected, keepMs) {
       const ref = documentOf(key);
       const fields = fieldsOf(record, clock, keepMs);
+      const batch = db.batch();
+      beside?.(batch);
       try {
-        const write =
-          expected === 'absent' ? await ref.create(fields) : await ref.update(fields, { lastUpdateTime: instantOf(expected, Instant) });
-        return { version: known(write.writeTime) };
+        if (expected === 'absent') batch.create(ref, fields);
+        else batch.update(ref, fields, { lastUpdateTime: instantOf(expected, instants.get(db)) });
+        const write = (await batch.commit()).at(-1);
+        return { version: write ? known(write.writeTime) : '' };
       } catch (error) {
         if (!isConflict(error)) throw storeError(error);
         return { conflict: await read(ref) };

@@ -3,6 +3,9 @@ import type { FifoStore, Parked, Place } from '../fifo/store.ts';
 import type { Clock, RecordStore } from '../ports.ts';
 import { memoryRecordStore } from './memory.ts';
 
+/** As in Firestore. */
+const duePlaces = 300;
+
 /** Cursors and parked messages of this process alone, gone with it: for tests. */
 export function memoryFifoStore(
   clock: Pick<Clock, 'nowMs'>,
@@ -36,7 +39,9 @@ export function memoryFifoStore(
       },
     }),
     due: async (consumer, nowMs) =>
-      sorted(({ dueAtMs }) => dueAtMs).filter((parked) => parked.consumer === consumer && parked.dueAtMs <= nowMs),
+      sorted(({ dueAtMs }) => dueAtMs)
+        .filter((parked) => parked.consumer === consumer && parked.dueAtMs <= nowMs)
+        .slice(0, duePlaces),
     lowest: async (consumer, stream) =>
       sorted(({ seq }) => seq)
         .sort((a, b) => a.epoch - b.epoch)

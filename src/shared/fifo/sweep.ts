@@ -1,3 +1,4 @@
+import { textOf } from '../errors.ts';
 import type { Message } from '../message.ts';
 import type { Telemetry } from '../metrics.ts';
 import type { System } from '../ports.ts';
@@ -66,9 +67,16 @@ export function createSweep(parts: SweepParts): () => Promise<Sweep> {
 
   return async () => {
     const found = { run: 0, removed: 0, gaps: 0, blocked: 0 };
-    const due = await bounded('due', store.due(consumer, clock.nowMs()));
-    for (const stream of new Set(due.map((place) => place.stream))) await sweepStream(stream, found);
-    await bounded('postpone', store.postpone(due, clock.nowMs() + parts.sweepAfterMs));
-    return found;
+    const swept = new Set<string>();
+    for (;;) {
+      const due = await bounded('due', store.due(consumer, clock.nowMs()));
+      if (due.length === 0) return found;
+      for (const { stream } of due) {
+        if (swept.has(stream)) continue;
+        swept.add(stream);
+        await sweepStream(stream, found).catch((error: unknown) => log.error({ stream, reason: textOf(error) }, 'stream not swept'));
+      }
+      await bounded('postpone', store.postpone(due, clock.nowMs() + parts.sweepAfterMs));
+    }
   };
 }
