@@ -7,8 +7,11 @@ import { cursorKeyOf, type FifoStore, type Place, parkedFor } from '../../src/sh
 import { hash } from '../../src/shared/names.ts';
 import { testMessage } from '../../src/testing/doubles.ts';
 import { firestoreDatabases } from '../support/databases.ts';
+import { secondFirestore } from '../support/second-firestore.ts';
 
 const databases = await firestoreDatabases();
+const second = secondFirestore(databases, databases.open().projectId);
+let opened = 0;
 const blocked = { seq: 8, reason: 'attempts', sinceMs: 1_767_225_600_000 } as const;
 const cursor = (rev: number, changes: Partial<Cursor> = {}): Cursor => ({
   ...{ rev, last: 7, epoch: 100, runId: `run-${rev}`, by: 8, started: 8, leaseMs: 500, attempts: 2, blocked: null },
@@ -22,6 +25,7 @@ const parked = (place: Place, parkedAtMs = 1_000) => parkedFor(place, message, '
 describe.each<[string, () => FifoStore]>([
   ['memory', () => memoryFifoStore(system.clock)],
   ['Firestore', () => firestoreFifoStore(databases.open().client(), system.clock)],
+  ['Firestore, by a second copy of its client', () => firestoreFifoStore(second.db, system.clock, `second-${++opened}-`)],
 ])('FifoStore in %s', (_, open) => {
   test('a parked message comes back as it was, beside the cursor', async () => {
     const store = open();
