@@ -10,10 +10,9 @@ import { deadLetters, log, subscription, topic } from './setting.ts';
 export async function followOrder(steps: readonly string[], onStep: (step: string) => Promise<void>) {
   const [db, pubsub] = [new Firestore(), new PubSub()];
   const store = firestoreFifoStore(db, system.clock);
-  const fifo = createFifo({ consumer: 'shipping', store, deadLetters, system, log });
+  // An early step waits here for the one before it, and is parked then; the pull sweeps what a killed process forgot.
+  const fifo = createFifo({ consumer: 'shipping', store, deadLetters, system, log, options: { holdMs: 10_000 } });
   const handle = fifo((message) => onStep(Buffer.from(message.data).toString()));
-  // What was parked and forgotten, since the process that should have looked for it died.
-  setInterval(() => handle.sweep().catch((error) => log.warn({ reason: String(error) }, 'not swept')), 60_000).unref();
   const pull = startPull({ subscription: pubsub.subscription(subscription), handle, deadLetters, system, log });
   const streams = firestoreStreamStore(db, system.clock);
   const sequencer = createSequencer({ streams, publisher: pubsubPublisher(pubsub), system, log });

@@ -10,6 +10,7 @@ import type { RelayLease } from '../src/shared/outbox/decide.ts';
 import { outboxOptions } from '../src/shared/outbox/options.ts';
 import { createRelay } from '../src/shared/outbox/relay.ts';
 import { createPush } from '../src/shared/transports/push.ts';
+import { checkedFifoSubscription } from '../src/shared/transports/subscription.ts';
 import { connectBase, connectFirestore } from '../src/shell/clients.ts';
 import type { Environment } from '../src/shell/settings.ts';
 import { dedupedSink } from './dedup.ts';
@@ -29,10 +30,24 @@ export async function startFifo(environment: Environment, folder: string): Promi
   const store = firestoreFifoStore(db, system.clock, prefix);
   const parts = { ...base, consumer: settings.CONSUMER, store, system, meter: otelMeter(), options };
   const early = settings.FIFO_EARLY === 'nack' ? 'nack' : 'park';
-  const onPoison = settings.FIFO_ON_POISON === 'dead-letter' ? 'deadLetter' : 'block';
-  const fifo = createFifo({ ...parts, early, onPoison })(await dedupedSink(base, folder));
+  if (settings.SUBSCRIPTION !== '') {
+    await checkedFifoSubscription(base.pubsub.subscription(settings.SUBSCRIPTION), { early, leaseMs: options.leaseMs, log });
+  }
+  const streams = firestoreStreamStore(db, system.clock, prefix);
+  const onPoison = {
+    block: 'block',
+    'dead-letter': 'deadLetter',
+    divert: { divert: { publisher, topic: settings.FIFO_LANE_TOPIC } },
+  } as const;
+  const fifo = createFifo({
+    ...parts,
+    early,
+    onPoison: onPoison[settings.FIFO_ON_POISON as keyof typeof onPoison],
+    onNewEpoch: settings.FIFO_ON_NEW_EPOCH === 'follow' ? 'follow' : 'block',
+    startAt: settings.FIFO_START_AT === 'first-seen' ? 'firstSeen' : Number(settings.FIFO_START_AT),
+  })(await dedupedSink(base, folder));
   const relay = createRelay({
-    streams: firestoreStreamStore(db, system.clock, prefix),
+    streams,
     leases: firestoreRecordStore<RelayLease>(db, system.clock, `${prefix}ptk-relays`),
     publisher,
     system,

@@ -14,9 +14,12 @@ export { dueOf } from './delay/decide.ts';
 export { createDelay, type DelayParts } from './delay/delay.ts';
 export { createRelease, type ReleaseParts } from './delay/release.ts';
 export { type ErrorCode, errorCodeOf, errorCodes, ToolkitError } from './errors.ts';
-export { type Cursor, decideSequence } from './fifo/decide.ts';
+export type { Cursor } from './fifo/cursor.ts';
+export { decideSequence } from './fifo/decide.ts';
 export { createFifo, type FifoHandler, type FifoParts } from './fifo/fifo.ts';
+export type { Gaps } from './fifo/gaps.ts';
 export { fifoOptions } from './fifo/options.ts';
+export type { Lane } from './fifo/perform.ts';
 export type { FifoStore, Parked, Place } from './fifo/store.ts';
 export type { Sweep } from './fifo/sweep.ts';
 export {

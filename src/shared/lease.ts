@@ -24,6 +24,12 @@ export type Lease<R extends Revised> = {
   /** Writes now; false when another run has taken over. */
   renew(): Promise<boolean>;
   /**
+   * Writes a change of the record and holds on; what was to be written is known to be there, or another run has taken over.
+   * @param store as for `end`
+   * @throws STORE_UNAVAILABLE, and then nothing is renewed any more
+   */
+  write(change: (record: R) => R, store?: RecordStore<R>): Promise<LeaseEnd>;
+  /**
    * Stops renewing and writes the last record of this run, unless another run holds the key by now.
    * @param store what it is written through, where more is to be written with it
    */
@@ -85,27 +91,63 @@ class HeldLease<R extends Leased> implements Lease<R> {
     return await renewed;
   }
 
+  async write(change: (record: R) => R, store?: RecordStore<R>): Promise<LeaseEnd> {
+    while (this.#renewing !== undefined) await this.#renewing;
+    if (this.#state !== 'held') return 'lost';
+    this.#stopBeat();
+    const written = this.#settle(change, this.#keepMs, store);
+    const done = () => {
+      this.#renewing = undefined;
+    };
+    this.#renewing = written.then(done, done);
+    try {
+      const end = await written;
+      if (end === 'lost') this.#taken();
+      else if (this.#state === 'held') this.#beatAfter(this.#record.leaseMs / 3);
+      return end;
+    } catch (error) {
+      this.#state = 'ended';
+      this.#stopDeadline?.();
+      throw error;
+    }
+  }
+
   async end(last: (record: R) => R, keepMs: number | 'forever', store?: RecordStore<R>): Promise<LeaseEnd> {
-    const parts = store ? { ...this.#parts, store } : this.#parts;
     this.#stopBeat();
     if (this.#state === 'held') this.#state = 'ended';
     while (this.#renewing !== undefined) await this.#renewing;
     this.#stopDeadline?.();
-    if (this.#state === 'taken') return 'lost';
+    return this.#state === 'taken' ? 'lost' : this.#settle(last, keepMs, store);
+  }
+
+  /** Written on what is there of this run, a renewal whose answer came late included. */
+  async #settle(change: (record: R) => R, keepMs: number | 'forever', store: RecordStore<R> | undefined): Promise<LeaseEnd> {
+    const parts = store ? { ...this.#parts, store } : this.#parts;
     for (;;) {
-      const next = last({ ...this.#record, rev: this.#record.rev + 1 });
+      const next = change({ ...this.#record, rev: this.#record.rev + 1 });
       const put = await settledPut(parts, this.#key, next, this.#version, keepMs);
-      if (put.kind === 'applied') return 'applied';
+      if (put.kind === 'applied') return this.#written(next, put, 'applied');
       const current = put.current ?? (await settledGet(parts, this.#key));
       if (!current) {
         const again = await settledPut(parts, this.#key, next, 'absent', keepMs);
-        return again.kind === 'applied' ? 'recordLost' : 'lost';
+        return again.kind === 'applied' ? this.#written(next, again, 'recordLost') : 'lost';
       }
       if (current.record.runId !== this.#record.runId) return 'lost';
-      // Mine, by a renewal whose answer came late.
       this.#record = current.record;
       this.#version = current.version;
     }
+  }
+
+  #written(record: R, { version, sentAtMs }: { readonly version: Version; readonly sentAtMs: number }, end: LeaseEnd): LeaseEnd {
+    this.#record = record;
+    this.#version = version;
+    this.#sentAtMs = sentAtMs;
+    if (this.#state !== 'held') return end;
+    // Whoever was told that the lease is over has been told; it is held anew from here on.
+    if (this.#lostBecause) this.#abort = undefined;
+    this.#lostBecause = undefined;
+    if (this.#stopDeadline) this.#watchDeadline();
+    return end;
   }
 
   async #renew(): Promise<boolean> {
@@ -114,10 +156,7 @@ class HeldLease<R extends Leased> implements Lease<R> {
     if (put.kind === 'lost') {
       // A record that the store has lost is no take-over: the end writes it again and says so.
       if (put.current === undefined) return true;
-      this.#state = 'taken';
-      this.#stopBeat();
-      this.#stopDeadline?.();
-      this.#lose('another run took over');
+      this.#taken();
       return false;
     }
     this.#record = next;
@@ -127,14 +166,26 @@ class HeldLease<R extends Leased> implements Lease<R> {
     return true;
   }
 
+  #taken(): void {
+    this.#state = 'taken';
+    this.#stopBeat();
+    this.#stopDeadline?.();
+    this.#lose('another run took over');
+  }
+
   /** The first third needs no watch of the lease's end: it cannot come before. */
   #beat(): void {
     this.#watchDeadline();
     this.renew()
       .catch((error: unknown) => this.#log.warn({ key: this.#key, reason: textOf(error) }, 'lease not renewed'))
       .finally(() => {
-        if (this.#state === 'held') this.#stopBeat = this.#parts.system.clock.after(this.#record.leaseMs / 3, () => this.#beat());
+        if (this.#state === 'held') this.#beatAfter(this.#record.leaseMs / 3);
       });
+  }
+
+  #beatAfter(delayMs: number): void {
+    this.#stopBeat();
+    this.#stopBeat = this.#parts.system.clock.after(delayMs, () => this.#beat());
   }
 
   /** By this process's own count: from the sending of its last write that is known to be there. */

@@ -100,6 +100,10 @@ export type Context = {
   readonly idempotencyKey?: string;
   /** Grows with every run of the key or stream; a resource that remembers the highest one refuses an outlived run. */
   readonly fence?: number;
+  /** How many deliveries the transport handles at once, where it says so: a layer that lets some wait leaves room for others. */
+  readonly places?: number;
+  /** Grows when an operator has the numbers of a stream handled again; a dedup key counts for one round. */
+  readonly round?: number;
 };
 
 /** A throw is a failure. A returned `Verdict` is passed on; anything else means that the message is processed. */

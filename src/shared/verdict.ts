@@ -12,7 +12,18 @@ export type DeadLetter = { readonly kind: 'deadLetter'; readonly reason: DeadLet
 
 export type AckReason = 'processed' | 'duplicate' | 'old' | 'parked' | 'tombstone' | 'scheduled' | 'skipped';
 export type NackReason = 'inProgress' | 'early' | 'blocked' | 'failed' | 'storeUnavailable' | 'leaseLost';
-export type DeadLetterReason = 'malformed' | 'conflict' | 'attempts' | 'abandoned' | 'oldEpoch' | 'tooOld' | 'tooLarge' | 'refused';
+export type DeadLetterReason =
+  | 'malformed'
+  | 'conflict'
+  | 'attempts'
+  | 'abandoned'
+  | 'oldEpoch'
+  | 'skipped'
+  | 'sequenceReused'
+  | 'beforeStart'
+  | 'tooOld'
+  | 'tooLarge'
+  | 'refused';
 
 /** A symbol of the registry, so that a verdict made by a second copy of this package is known too. */
 const brand = Symbol.for('pubsub-toolkit.verdict');

@@ -68,9 +68,30 @@ export const settings = {
     oneOf: ['park', 'nack'],
   },
   FIFO_ON_POISON: {
-    about: 'A number that failed `FIFO_MAX_ATTEMPTS` times stops its stream (`block`), or the stream goes on without it (`dead-letter`).',
+    about:
+      'A number that failed `FIFO_MAX_ATTEMPTS` times stops its stream (`block`), or the stream goes on without it (`dead-letter`), or goes on to `FIFO_LANE_TOPIC` (`divert`).',
     default: 'block',
-    oneOf: ['block', 'dead-letter'],
+    oneOf: ['block', 'dead-letter', 'divert'],
+  },
+  FIFO_LANE_TOPIC: {
+    about: 'Where the numbers of a stream go, in their order, once `FIFO_ON_POISON=divert` has diverted it.',
+    pattern: topicName,
+  },
+  FIFO_ON_NEW_EPOCH: {
+    about:
+      "Numbers of a publisher's new counter stop their stream until an operator has looked (`block`), or it follows at once (`follow`).",
+    default: 'block',
+    oneOf: ['block', 'follow'],
+  },
+  FIFO_START_AT: {
+    about: 'The number that the consumer starts with in a stream that it has not seen, or `first-seen`.',
+    default: '1',
+    pattern: /^([1-9]\d{0,14}|first-seen)$/,
+  },
+  FIFO_ON_GAP: {
+    about: 'A missing number that no outbox entry knows (of a publisher in `direct` mode) is reported, or passed over (`skip`).',
+    default: 'report',
+    oneOf: ['report', 'skip'],
   },
   REDIS_URL: {
     about: 'Of the Redis that keeps dedup keys, with `STORE=redis` or `two-tier`; may hold user and password.',
@@ -109,6 +130,8 @@ export function readSettings(program: Program, environment: Environment): Settin
       throw invalid(`${name} is "${withoutSecret(value)}", which is not of its form. ${setting.about}`);
     values[name] = value;
   }
+  if (values.FIFO_ON_POISON === 'divert' && values.FIFO_LANE_TOPIC === '')
+    throw invalid('FIFO_LANE_TOPIC is not set; FIFO_ON_POISON=divert needs it');
   if (values.STORE !== 'firestore' && values.REDIS_URL === '') throw invalid(`REDIS_URL is not set; STORE=${values.STORE} needs it`);
   if (values.STORE !== 'firestore' && values.DEDUP_MODE === 'inbox')
     throw invalid('DEDUP_MODE=inbox needs STORE=firestore: effect and record commit in one transaction');

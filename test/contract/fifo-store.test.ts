@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { firestoreFifoStore } from '../../src/shared/adapters/firestore-fifo.ts';
 import { memoryFifoStore } from '../../src/shared/adapters/memory-fifo.ts';
 import { system } from '../../src/shared/adapters/system.ts';
-import type { Cursor } from '../../src/shared/fifo/decide.ts';
+import { type Cursor, freshCursor } from '../../src/shared/fifo/cursor.ts';
 import { cursorKeyOf, type FifoStore, type Place, parkedFor } from '../../src/shared/fifo/store.ts';
 import { hash } from '../../src/shared/names.ts';
 import { testMessage } from '../../src/testing/doubles.ts';
@@ -14,7 +14,8 @@ const second = secondFirestore(databases, databases.open().projectId);
 let opened = 0;
 const blocked = { seq: 8, reason: 'attempts', sinceMs: 1_767_225_600_000 } as const;
 const cursor = (rev: number, changes: Partial<Cursor> = {}): Cursor => ({
-  ...{ rev, last: 7, epoch: 100, runId: `run-${rev}`, by: 8, started: 8, leaseMs: 500, attempts: 2, blocked: null },
+  ...freshCursor(100, 1),
+  ...{ rev, last: 7, runId: `run-${rev}`, by: 8, started: 8, leaseMs: 500, attempts: 2 },
   ...changes,
 });
 const key = cursorKeyOf('c', 's');
@@ -48,14 +49,47 @@ describe.each<[string, () => FifoStore]>([
     const store = open();
     const first = await store.put(key, cursor(1), 'absent', 'forever');
     await store.park(parked(at(8)));
-    const stale = await store.beside({ unpark: at(8) }).put(key, cursor(2), 'absent', 'forever');
+    const stale = await store.beside({ unpark: [at(8)] }).put(key, cursor(2), 'absent', 'forever');
     expect(stale).toMatchObject({ conflict: { record: { rev: 1 } } });
     expect((await store.look(key, at(8))).parked).toBeDefined();
-    expect(await store.beside({ park: parked(at(9)) }).put(key, cursor(2), 'absent', 'forever')).toHaveProperty('conflict');
+    expect(await store.beside({ unpark: [], park: parked(at(9)) }).put(key, cursor(2), 'absent', 'forever')).toHaveProperty('conflict');
     expect((await store.look(key, at(9))).parked).toBeUndefined();
     if (!('version' in first)) throw new Error('the key was taken');
-    expect(await store.beside({ unpark: at(8) }).put(key, cursor(2, { last: 8 }), first.version, 'forever')).toHaveProperty('version');
+    expect(await store.beside({ unpark: [at(8)] }).put(key, cursor(2, { last: 8 }), first.version, 'forever')).toHaveProperty('version');
     expect(await store.look(key, at(8))).toMatchObject({ cursor: { record: { last: 8, rev: 2 } }, parked: undefined });
+  });
+
+  test('reads ahead without a gap, of one epoch, and no more than asked', async () => {
+    const store = open();
+    const bodies = async (from: number, limit = 9) => (await store.ahead(at(from), limit)).map(({ messageId }) => messageId);
+    for (const seq of [8, 9, 10, 12]) await store.park({ ...parked(at(seq)), message: { ...message, messageId: `m${seq}` } });
+    await store.park(parked(at(11, { epoch: 99 })));
+    await store.park(parked(at(11, { stream: 't' })));
+    expect(await bodies(8)).toEqual(['m8', 'm9', 'm10']);
+    expect(await bodies(9, 1)).toEqual(['m9']);
+    expect([await bodies(7), await bodies(11), await bodies(12)]).toEqual([[], [], ['m12']]);
+    expect([await store.waiting('c', 's'), await store.waiting('c', 't'), await store.waiting('d', 's')]).toEqual([5, 1, 0]);
+  });
+
+  test('many messages are taken out beside one write', async () => {
+    const store = open();
+    for (const seq of [8, 9, 10]) await store.park(parked(at(seq)));
+    expect(await store.beside({ unpark: [at(8), at(9), at(11)] }).put(key, cursor(1), 'absent', 'forever')).toHaveProperty('version');
+    expect(await store.lowest('c', 's')).toMatchObject(at(10));
+  });
+
+  test('tells the streams of a consumer that stand still', async () => {
+    const store = open();
+    const put = (consumer: string, stream: string, changes: Partial<Cursor>) =>
+      store.put(cursorKeyOf(consumer, stream), cursor(1, changes), 'absent', 'forever');
+    await Promise.all([put('c', 'a/b.c', { blocked }), put('c', 's', {}), put('d', 's', { blocked })]);
+    await Promise.all([
+      store.park(parked(at(8, { stream: 'a/b.c' }))),
+      store.park(parked(at(8))),
+      store.park(parked(at(8, { consumer: 'd' }))),
+    ]);
+    const found = await store.blockedStreams('c');
+    expect(found.map(({ stream, cursor: { record } }) => [stream, record.blocked])).toEqual([['a/b.c', blocked]]);
   });
 
   test('what is not there is taken out and postponed without harm', async () => {
@@ -120,7 +154,7 @@ describe('ptk-parked in Firestore', () => {
     const store = firestoreFifoStore(databases.open().client(), system.clock);
     const large = parkedFor(at(8), testMessage({ data: Buffer.alloc(1_000_001) }), 'early', 1_000, 60_000);
     await expect(store.park(large)).rejects.toMatchObject({ code: 'MESSAGE_TOO_LARGE' });
-    await expect(store.beside({ park: large }).put(key, cursor(1), 'absent', 'forever')).rejects.toMatchObject({
+    await expect(store.beside({ unpark: [], park: large }).put(key, cursor(1), 'absent', 'forever')).rejects.toMatchObject({
       code: 'MESSAGE_TOO_LARGE',
     });
   });

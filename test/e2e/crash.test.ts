@@ -5,6 +5,7 @@ import { firestoreFifoStore } from '../../src/shared/adapters/firestore-fifo.ts'
 import { firestoreStreamStore } from '../../src/shared/adapters/firestore-streams.ts';
 import { pubsubPublisher } from '../../src/shared/adapters/pubsub.ts';
 import { system } from '../../src/shared/adapters/system.ts';
+import { freshCursor } from '../../src/shared/fifo/cursor.ts';
 import { cursorKeyOf } from '../../src/shared/fifo/store.ts';
 import { createSequencer } from '../../src/shared/outbox/sequencer.ts';
 import { silentLog } from '../../src/testing/doubles.ts';
@@ -120,7 +121,7 @@ describe('functions/fifo and kill -9', () => {
     await pubsub.topic('orders').publishMessage({ data: Buffer.from('b'), attributes: numbered });
     const parked = db.collection('ptk-parked').where('stream', '==', 'forgotten');
     await vi.waitFor(async () => expect((await parked.get()).size).toBe(1));
-    const cursor = { rev: 2, last: 1, epoch: 5, runId: '', by: 0, started: 1, leaseMs: 1_000, attempts: 0, blocked: null };
+    const cursor = { ...freshCursor(5, 1), rev: 2, last: 1, started: 1, leaseMs: 1_000 };
     await firestoreFifoStore(db, system.clock).put(cursorKeyOf('c', 'forgotten'), cursor, 'absent', 'forever');
     const sweep = async () => (await fetch(`${fifo.url}/sweep`, { method: 'POST' })).json();
     await vi.waitFor(async () => expect(await sweep()).toEqual({ run: 1, removed: 0, gaps: 0, blocked: 0 }), 5_000);

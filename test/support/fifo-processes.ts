@@ -1,6 +1,6 @@
 import { memoryRecordStore } from '../../src/shared/adapters/memory.ts';
 import { memoryFifoStore } from '../../src/shared/adapters/memory-fifo.ts';
-import type { Cursor } from '../../src/shared/fifo/decide.ts';
+import type { Cursor } from '../../src/shared/fifo/cursor.ts';
 import { createFifo, type FifoParts } from '../../src/shared/fifo/fifo.ts';
 import type { FifoStore, Parked } from '../../src/shared/fifo/store.ts';
 import type { Message } from '../../src/shared/message.ts';
@@ -56,7 +56,7 @@ function refusing(store: FifoStore, park = store.park): FifoStore {
   const beside: FifoStore['beside'] = (change) => ({
     ...store.beside(change),
     async put(...args) {
-      if ('park' in change && park !== store.park) await park(change.park);
+      if (change.park && park !== store.park) await park(change.park);
       return store.beside(change).put(...args);
     },
   });

@@ -40,7 +40,7 @@ describe('an early message', () => {
     const { process, meter, parked } = parking();
     const handle = recording();
     const deliver = process({ park: tooLarge })(handle);
-    expect(await deliver(numbered(2), context())).toEqual(nack('early'));
+    expect(await deliver(numbered(2), context())).toEqual(nack('early', 100));
     expect([meter.counts.get('ptk.fifo.not_parked'), parked(), handle.runs]).toEqual([1, [], []]);
   });
 
@@ -96,16 +96,16 @@ describe('a number whose attempts are used up', () => {
     expect(await deliver(numbered(1), context())).toEqual(ack('parked'));
     expect(await cursor()).toMatchObject({ last: 0, runId: '', attempts: 3, blocked: { seq: 1, reason: 'attempts' } });
     expect(await deliver(numbered(2), context())).toEqual(ack('parked'));
-    expect([parked(), handle.runs, meter.counts.get('ptk.fifo.blocked')]).toEqual([[1, 2], [1, 1, 1], 1]);
+    expect([parked(), handle.runs, meter.counts.get('ptk.fifo.blocked attempts')]).toEqual([[1, 2], [1, 1, 1], 1]);
     expect(await deliver(numbered(1, { 'ptk-stream': 't' }), context())).toEqual(ack('processed'));
   });
 
   test('blocks its stream where it is too large to be parked too, and stays with its topic', async () => {
     const { process, cursor, parked, meter } = parking();
     const deliver = process({ park: tooLarge, options: { maxAttempts: 1 } })(failing(1));
-    expect(await deliver(numbered(1), context())).toEqual(nack('blocked'));
+    expect(await deliver(numbered(1), context())).toMatchObject({ kind: 'nack', reason: 'blocked' });
     expect(await cursor()).toMatchObject({ last: 0, runId: '', blocked: { seq: 1 } });
-    expect(await deliver(numbered(1), context())).toEqual(nack('blocked'));
+    expect(await deliver(numbered(1), context())).toEqual(nack('blocked', 1_000));
     expect([parked(), meter.counts.get('ptk.fifo.not_parked')]).toEqual([[], 2]);
   });
 

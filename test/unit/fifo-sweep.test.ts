@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { freshCursor } from '../../src/shared/fifo/cursor.ts';
 import { ack, nack } from '../../src/shared/verdict.ts';
 import { context, fifoProcesses, leaseMs, numbered, recording } from '../support/fifo-processes.ts';
 
@@ -9,7 +10,7 @@ async function forgotten() {
   const world = fifoProcesses('park');
   const { process, records, cursor } = world;
   await process()(recording())(numbered(2), context());
-  const write = { rev: 2, last: 1, epoch: 100, runId: '', by: 0, started: 1, leaseMs, attempts: 0, blocked: null };
+  const write = { ...freshCursor(100, 1), rev: 2, last: 1, started: 1, leaseMs };
   await records.put('c~s', write, 'absent', 'forever');
   return { ...world, cursor };
 }
@@ -55,7 +56,7 @@ describe('a sweep', () => {
   test('removes what is parked and done', async () => {
     const { system, process, records, parked } = fifoProcesses('park');
     await process()(recording())(numbered(2), context());
-    const write = { rev: 1, last: 2, epoch: 100, runId: '', by: 0, started: 2, leaseMs, attempts: 0, blocked: null };
+    const write = { ...freshCursor(100, 1), rev: 1, last: 2, started: 2, leaseMs };
     await records.put('c~s', write, 'absent', 'forever');
     await system.time.advance(60_000);
     expect(await process()(recording()).sweep()).toEqual({ ...nothing, removed: 1 });
@@ -64,7 +65,7 @@ describe('a sweep', () => {
 
   test('counts a missing number as a gap, and reports it once it is missing for long', async () => {
     const { system, process, meter, parked } = fifoProcesses('park');
-    const worker = process({ options: { gapReportMs: 120_000 } })(recording());
+    const worker = process({ options: { gapTimeoutMs: 120_000 } })(recording());
     await worker(numbered(3), context());
     await system.time.advance(60_000);
     expect(await worker.sweep()).toEqual({ ...nothing, gaps: 1 });

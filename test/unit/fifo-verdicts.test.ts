@@ -55,7 +55,7 @@ describe('fifo: what the message says', () => {
     const { process, cursor } = fifoProcesses();
     const handle = recording();
     const deliver = process()(handle);
-    expect(await deliver(numbered(2, { 'ptk-tombstone': 'refused' }), context())).toEqual(nack('early'));
+    expect(await deliver(numbered(2, { 'ptk-tombstone': 'refused' }), context())).toEqual(nack('early', 100));
     await deliver(numbered(1), context());
     expect(await deliver(numbered(2, { 'ptk-tombstone': 'refused' }), context())).toEqual(ack('tombstone'));
     expect(await cursor()).toMatchObject({ last: 2, runId: '' });
@@ -79,8 +79,8 @@ describe('fifo: what the message says', () => {
     const deliver = process()(handle);
     await deliver(numbered(1), context());
     expect(await deliver(numbered(2, { 'ptk-epoch': '99' }), context())).toMatchObject({ kind: 'deadLetter', reason: 'oldEpoch' });
-    expect(await deliver(numbered(1, { 'ptk-epoch': '101' }), context())).toEqual(nack('blocked'));
-    expect(await cursor()).toMatchObject({ last: 1, epoch: 100 });
+    expect(await deliver(numbered(1, { 'ptk-epoch': '101' }), context())).toEqual(nack('blocked', 1_000));
+    expect(await cursor()).toMatchObject({ last: 1, epoch: 100, blocked: { seq: 1, reason: 'epoch' } });
     expect(handle.runs).toEqual([1]);
   });
 
@@ -161,7 +161,7 @@ describe('fifo: waiting in the process', () => {
     const settledAtMs = early.then(() => system.clock.monotonicMs());
     const beganAtMs = system.clock.monotonicMs();
     await system.time.advance(5_000);
-    expect(await early).toEqual(nack('early'));
+    expect(await early).toEqual(nack('early', 100));
     expect((await settledAtMs) - beganAtMs).toBe(1_000);
   });
 });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { seededRandom } from '../../src/emulator/faults.ts';
 import { ToolkitError } from '../../src/shared/errors.ts';
-import type { Cursor } from '../../src/shared/fifo/decide.ts';
+import type { Cursor } from '../../src/shared/fifo/cursor.ts';
 import type { RecordStore } from '../../src/shared/ports.ts';
 import { ack, nack } from '../../src/shared/verdict.ts';
 import { faultyStore, type StoreFault, silentStore } from '../support/faulty-store.ts';
@@ -18,11 +18,11 @@ describe('fifo', () => {
     const { process, cursor } = fifoProcesses();
     const handle = recording();
     const deliver = process()(handle);
-    expect(await deliver(numbered(2), context())).toEqual(nack('early'));
+    expect(await deliver(numbered(2), context())).toEqual(nack('early', 100));
     expect(await cursor()).toBeUndefined();
     expect(await deliver(numbered(1), context())).toEqual(ack('processed'));
     expect(await deliver(numbered(1), context())).toEqual(ack('old'));
-    expect(await deliver(numbered(3), context())).toEqual(nack('early'));
+    expect(await deliver(numbered(3), context())).toEqual(nack('early', 100));
     expect(await deliver(numbered(2), context())).toEqual(ack('processed'));
     expect(await cursor()).toMatchObject({ last: 2, epoch: 100, runId: '', by: 0, attempts: 0 });
     expect(handle.runs).toEqual([1, 2]);
@@ -62,7 +62,7 @@ describe('fifo', () => {
     const first = process()(() => hold.opened)(numbered(1), context());
     await system.time.advance(500);
     expect(await cursor()).toMatchObject({ last: 0, by: 1, started: 1 });
-    expect(await process()(recording())(numbered(2), context())).toEqual(nack('early'));
+    expect(await process()(recording())(numbered(2), context())).toEqual(nack('early', 100));
     hold.open();
     expect(await first).toEqual(ack('processed'));
     expect(await cursor()).toMatchObject({ last: 1, runId: '' });

@@ -45,6 +45,10 @@ describe('readSettings', () => {
       DEDUP_EFFECTS: 'internal',
       FIFO_EARLY: 'park',
       FIFO_ON_POISON: 'block',
+      FIFO_LANE_TOPIC: '',
+      FIFO_ON_NEW_EPOCH: 'block',
+      FIFO_START_AT: '1',
+      FIFO_ON_GAP: 'report',
       REDIS_URL: '',
       REDIS_CLUSTER: 'off',
       REDIS_CA_FILE: '',
@@ -63,7 +67,9 @@ describe('readSettings', () => {
     ['DEDUP_ON_OUTAGE', 'local', 'closed, open'],
     ['DEDUP_EFFECTS', 'outside', 'internal, external'],
     ['FIFO_EARLY', 'hold', 'park, nack'],
-    ['FIFO_ON_POISON', 'skip', 'block, dead-letter'],
+    ['FIFO_ON_POISON', 'skip', 'block, dead-letter, divert'],
+    ['FIFO_ON_NEW_EPOCH', 'ignore', 'block, follow'],
+    ['FIFO_ON_GAP', 'tombstone', 'report, skip'],
     ['REDIS_CLUSTER', 'true', 'on, off'],
     ['LOG_LEVEL', 'trace', 'debug, info, warn, error'],
   ])('%s=%s is refused with what it may be', (name, value, allowed) => {
@@ -78,6 +84,9 @@ describe('readSettings', () => {
     ['TASK_QUEUES', `${queue},${queue}-2`],
     ['RELEASE_SERVICE', 'release-1'],
     ['COLLECTION_PREFIX', 'x'.repeat(64)],
+    ['FIFO_START_AT', 'first-seen'],
+    ['FIFO_START_AT', '7'],
+    ['FIFO_LANE_TOPIC', 'lane'],
     ['REDIS_URL', 'redis://h'],
     ['REDIS_URL', 'rediss://:secret@h:6379/1'],
   ])('%s=%s is taken', (name, value) => {
@@ -94,6 +103,10 @@ describe('readSettings', () => {
     ['TASK_QUEUES', `${queue}, ${queue}`],
     ['RELEASE_SERVICE', 'Release'],
     ['COLLECTION_PREFIX', 'a/b'],
+    ['FIFO_START_AT', '0'],
+    ['FIFO_START_AT', '1e3'],
+    ['FIFO_START_AT', 'last'],
+    ['FIFO_LANE_TOPIC', 'la ne'],
     ['COLLECTION_PREFIX', 'x'.repeat(65)],
     ['REDIS_URL', 'http://h'],
     ['REDIS_URL', 'redis://'],
@@ -107,6 +120,13 @@ describe('readSettings', () => {
       expect(refusal('dedup', { ...dedup, REDIS_URL: url })).toMatch(/^REDIS_URL is "…@h", which is not of its form/);
     },
   );
+
+  test('a lane needs its topic', () => {
+    expect(refusal('fifo', { ...dedup, FIFO_ON_POISON: 'divert' })).toBe('FIFO_LANE_TOPIC is not set; FIFO_ON_POISON=divert needs it');
+    expect(readSettings('fifo', { ...dedup, FIFO_ON_POISON: 'divert', FIFO_LANE_TOPIC: 'lane' })).toMatchObject({
+      FIFO_ON_POISON: 'divert',
+    });
+  });
 
   test('Redis needs its URL, and cannot commit in the transaction of an inbox', () => {
     expect(refusal('dedup', { ...dedup, STORE: 'redis' })).toBe('REDIS_URL is not set; STORE=redis needs it');

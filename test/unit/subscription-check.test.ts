@@ -112,7 +112,7 @@ describe('the check at start', () => {
     const { outcome, warned } = await check(() => Promise.reject(new Error('7 PERMISSION_DENIED')), { leaseMs: 100 });
     expect(outcome).toBeUndefined();
     expect(warned).toEqual([
-      'subscription not read, so lease and lifetime of records are not checked: ' +
+      'subscription not read, so whether it fits dedup is not checked: ' +
         '{"subscription":"projects/p/subscriptions/s","reason":"7 PERMISSION_DENIED"}',
     ]);
   });

@@ -1,9 +1,9 @@
 import type { DocumentData, Firestore, Timestamp } from '@google-cloud/firestore';
 import { ToolkitError } from '../errors.ts';
-import type { Cursor } from '../fifo/decide.ts';
+import type { Cursor } from '../fifo/cursor.ts';
 import { cursorKeyOf, type FifoStore, type Parked, type Place } from '../fifo/store.ts';
 import type { Message } from '../message.ts';
-import { documentId, hash } from '../names.ts';
+import { documentId, encodeName, hash } from '../names.ts';
 import type { Clock } from '../ports.ts';
 import { fieldsOf, firestoreRecordStore, storedOf } from './firestore.ts';
 import { guarded, shardOf, unlessConflict } from './firestore-answers.ts';
@@ -20,8 +20,8 @@ export function firestoreFifoStore(db: Firestore, clock: Pick<Clock, 'nowMs'>, p
   const documentOf = (place: Place) => park.doc(parkedId(place));
   const beside: FifoStore['beside'] = (change) =>
     firestoreRecordStore<Cursor>(db, clock, collection, (batch) => {
-      if ('park' in change) batch.set(documentOf(change.park), parkedFields(change.park, clock));
-      else batch.delete(documentOf(change.unpark));
+      for (const place of change.unpark) batch.delete(documentOf(place));
+      if (change.park) batch.set(documentOf(change.park), parkedFields(change.park, clock));
     });
   return {
     ...cursors,
@@ -36,6 +36,14 @@ export function firestoreFifoStore(db: Firestore, clock: Pick<Clock, 'nowMs'>, p
         const [cursor, parked] = await db.getAll(db.collection(collection).doc(cursorKey), documentOf(place));
         const fields = parked?.data();
         return { cursor: cursor && storedOf<Cursor>(cursor), parked: fields && messageOf(fields) };
+      }),
+    ahead: (place, limit) =>
+      guarded(async () => {
+        const { consumer, stream, epoch, seq } = place;
+        const inOrder = park.where('consumer', '==', consumer).where('stream', '==', stream).where('epoch', '==', epoch);
+        const found = await inOrder.where('seq', '>=', seq).orderBy('seq').limit(limit).get();
+        const gap = found.docs.findIndex((document, index) => document.get('seq') !== seq + index);
+        return found.docs.slice(0, gap === -1 ? found.size : gap).map((document) => messageOf(document.data()));
       }),
     due: (consumer, nowMs) =>
       guarded(async () => {
@@ -55,6 +63,20 @@ export function firestoreFifoStore(db: Firestore, clock: Pick<Clock, 'nowMs'>, p
       const dueAt = new Date(dueAtMs);
       await Promise.all(places.map((place) => unlessConflict(() => documentOf(place).update({ dueAt }))));
     },
+    waiting: (consumer, stream) =>
+      guarded(async () => {
+        const counted = await park.where('consumer', '==', consumer).where('stream', '==', stream).count().get();
+        return counted.data().count;
+      }),
+    blockedStreams: (consumer) =>
+      guarded(async () => {
+        const scope = `${encodeName(consumer, 'the consumer')}~`;
+        const found = await db.collection(collection).where('blocked.seq', '>', 0).get();
+        return found.docs.flatMap((document) => {
+          const stored = document.id.startsWith(scope) ? storedOf<Cursor>(document) : undefined;
+          return stored ? [{ stream: decodeURIComponent(document.id.slice(scope.length)), cursor: stored }] : [];
+        });
+      }),
   };
 }
 

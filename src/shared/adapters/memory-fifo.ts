@@ -1,6 +1,7 @@
-import type { Cursor } from '../fifo/decide.ts';
-import type { FifoStore, Parked, Place } from '../fifo/store.ts';
-import type { Clock, RecordStore } from '../ports.ts';
+import type { Cursor } from '../fifo/cursor.ts';
+import { cursorKeyOf, type FifoStore, type Parked, type Place } from '../fifo/store.ts';
+import type { Message } from '../message.ts';
+import type { Clock, RecordStore, Stored } from '../ports.ts';
 import { memoryRecordStore } from './memory.ts';
 
 /** As in Firestore. */
@@ -27,13 +28,22 @@ export function memoryFifoStore(
       const cursor = await cursors.get(cursorKey);
       return { cursor, parked: park.get(keyOf(place))?.message };
     },
+    async ahead(place, limit) {
+      const messages: Message[] = [];
+      for (let { seq } = place; messages.length < limit; seq++) {
+        const parked = park.get(keyOf({ ...place, seq }));
+        if (!parked) break;
+        messages.push(parked.message);
+      }
+      return messages;
+    },
     beside: (change) => ({
       get: cursors.get,
       async put(...args) {
         const result = await cursors.put(...args);
         if ('version' in result) {
-          if ('park' in change) park.set(keyOf(change.park), change.park);
-          else park.delete(keyOf(change.unpark));
+          for (const place of change.unpark) park.delete(keyOf(place));
+          if (change.park) park.set(keyOf(change.park), change.park);
         }
         return result;
       },
@@ -51,6 +61,17 @@ export function memoryFifoStore(
         const parked = park.get(keyOf(place));
         if (parked) park.set(keyOf(place), { ...parked, dueAtMs });
       }
+    },
+    waiting: async (consumer, stream) =>
+      [...park.values()].filter((parked) => parked.consumer === consumer && parked.stream === stream).length,
+    async blockedStreams(consumer) {
+      const names = new Set([...park.values()].filter((parked) => parked.consumer === consumer).map(({ stream }) => stream));
+      const found: { stream: string; cursor: Stored<Cursor> }[] = [];
+      for (const stream of names) {
+        const cursor = await cursors.get(cursorKeyOf(consumer, stream));
+        if (cursor?.record.blocked) found.push({ stream, cursor });
+      }
+      return found;
     },
   };
 }

@@ -30,18 +30,18 @@ export type Claimed = Pick<Claim, 'key' | 'fingerprint'> & Partial<Pick<Claim, '
 const consumerBytes = 256;
 
 /**
- * Makes the claims of a consumer's runs, each with an id of its own.
+ * Makes the claims of a consumer's runs, each with an id of its own; in a later round a key is a new one.
  * @throws INVALID_SETTINGS for a consumer that has no name or too long a one
  */
 export function createClaims(
   { consumer, system, effects = 'internal' }: Claimant,
   { leaseMs, ttlSeconds, maxAttempts }: Pick<Options<typeof dedupOptions>, 'leaseMs' | 'ttlSeconds' | 'maxAttempts'>,
-): (claimed: Claimed) => DedupClaim {
+): (claimed: Claimed, round?: number) => DedupClaim {
   const scope = consumerScope(consumer);
-  return ({ key, fingerprint, seqRef = null, messageId = '', originId = messageId }) => {
+  return ({ key, fingerprint, seqRef = null, messageId = '', originId = messageId }, round = 0) => {
     const keyHash = hash(key);
     return {
-      documentId: `${scope}~${keyHash}`,
+      documentId: round === 0 ? `${scope}~${keyHash}` : `${scope}~${keyHash}~${round}`,
       keyHash,
       claim: {
         runId: system.randomId(),

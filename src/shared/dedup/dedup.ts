@@ -84,7 +84,7 @@ export function createDedup(parts: DedupParts): (handle: Handler) => VerdictHand
     return neverThrowing(log, (message, context) => {
       let delivery: Begun;
       try {
-        const { documentId, keyHash, claim } = claimOf(claimedBy(message, parts));
+        const { documentId, keyHash, claim } = claimOf(claimedBy(message, parts), context.round);
         delivery = { documentId, keyHash, claim, message, context, handling: undefined };
       } catch (error) {
         return deliverWithoutKey(handle, message, context, error);

@@ -98,6 +98,6 @@ export function createInbox<Transaction>(parts: InboxParts<Transaction>): (handl
 
   return (handle) => {
     const joining = createJoining(outcomeParts, (delivery) => deliver(handle, delivery));
-    return neverThrowing(log, (message, context) => joining({ message, context, ...claimOf(claimedBy(message, parts)) }));
+    return neverThrowing(log, (message, context) => joining({ message, context, ...claimOf(claimedBy(message, parts), context.round) }));
   };
 }

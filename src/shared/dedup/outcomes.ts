@@ -37,7 +37,7 @@ export async function handled(parts: OutcomeParts, handle: Handler, delivery: De
   const { log, count } = parts.telemetry;
   const { context, claim } = delivery;
   const signal = () => (run ? AbortSignal.any([context.signal, run.signal()]) : context.signal);
-  const held = lazyContext(signal, claim.key, run ? run.fence : context.fence);
+  const held = lazyContext(signal, { idempotencyKey: claim.key, fence: run ? run.fence : context.fence });
   try {
     const returned = await handle(delivery.message, held);
     const verdict = verdictOf(returned);

@@ -1,7 +1,7 @@
 import { attribute, type Message } from '../message.ts';
 import { documentId, encodeName } from '../names.ts';
 import type { RecordStore, Stored } from '../ports.ts';
-import type { Cursor } from './decide.ts';
+import type { Cursor } from './cursor.ts';
 
 /** A number of one consumer's stream. */
 export type Place = { readonly consumer: string; readonly stream: string; readonly epoch: number; readonly seq: number };
@@ -13,9 +13,11 @@ export type Place = { readonly consumer: string; readonly stream: string; readon
 export const cursorKeyOf = (consumer: string, stream: string): string =>
   documentId(encodeName(consumer, 'the consumer'), encodeName(stream, attribute.stream));
 
+export type ParkReason = 'early' | 'busy' | 'blocked' | 'epoch' | 'start';
+
 /** A message that waits for its turn, acked (**wire**). */
 export type Parked = Place & {
-  readonly reason: 'early' | 'busy' | 'blocked';
+  readonly reason: ParkReason;
   readonly parkedAtMs: number;
   /** When a sweep looks whether it was forgotten. */
   readonly dueAtMs: number;
@@ -33,18 +35,24 @@ export interface FifoStore extends RecordStore<Cursor> {
   unpark(place: Place): Promise<void>;
   /** One snapshot: the cursor, and what is parked at the place. */
   look(cursorKey: string, place: Place): Promise<{ readonly cursor: Stored<Cursor> | undefined; readonly parked: Message | undefined }>;
-  /** The cursors, where each write takes a message out of the park, or puts one in, in the same commit. */
-  beside(change: { readonly unpark: Place } | { readonly park: Parked }): RecordStore<Cursor>;
+  /** What is parked from a place on, without a gap, in order of number; of one epoch, at most `limit`. */
+  ahead(place: Place, limit: number): Promise<readonly Message[]>;
+  /** The cursors, where each write takes messages out of the park, or puts one in, in the same commit. */
+  beside(change: { readonly unpark: readonly Place[]; readonly park?: Parked }): RecordStore<Cursor>;
   /** Places that a sweep is to look at, the longest due first; at most some hundreds. */
   due(consumer: string, nowMs: number): Promise<readonly Place[]>;
   /** The lowest parked number of a stream. */
   lowest(consumer: string, stream: string): Promise<(Place & Pick<Parked, 'parkedAtMs'>) | undefined>;
   /** Looked at: due again later. */
   postpone(places: readonly Place[], dueAtMs: number): Promise<void>;
+  /** How many messages of a stream are parked. */
+  waiting(consumer: string, stream: string): Promise<number>;
+  /** The streams of a consumer that stand still, or go to a lane. */
+  blockedStreams(consumer: string): Promise<readonly { readonly stream: string; readonly cursor: Stored<Cursor> }[]>;
 }
 
 /** @param sweepAfterMs from now, when a sweep looks whether it was forgotten */
-export const parkedFor = (place: Place, message: Message, reason: Parked['reason'], nowMs: number, sweepAfterMs: number): Parked => ({
+export const parkedFor = (place: Place, message: Message, reason: ParkReason, nowMs: number, sweepAfterMs: number): Parked => ({
   ...place,
   message,
   reason,

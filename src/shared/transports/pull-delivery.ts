@@ -21,6 +21,8 @@ export type TakeParts = {
   readonly subscription: { readonly name: string };
   readonly clock: Clock;
   readonly maxExtensionMs: number;
+  /** How many deliveries are handled at once. */
+  readonly places: number;
   /** Only before the delivery is settled, and once. */
   onExtensionEnd(taken: Taken, end: ExtensionEnd): void;
   /** Exactly-once delivery: Pub/Sub refused the ack, so the message comes again. */
@@ -31,6 +33,7 @@ export type TakeParts = {
 export const aboutMessage = (message: Message) => ({ messageId: message.messageId, traceId: traceIdOf(message) });
 
 export function takeDelivery(delivery: PubsubMessage, parts: TakeParts): Taken {
+  const known = { places: parts.places };
   let abort: AbortController | undefined;
   let stopped: Error | undefined;
 
@@ -53,7 +56,7 @@ export function takeDelivery(delivery: PubsubMessage, parts: TakeParts): Taken {
       abort ??= new AbortController();
       if (stopped) abort.abort(stopped);
       return abort.signal;
-    }),
+    }, known),
     isSettled: false,
     isExtended: true,
     stop(reason) {

@@ -15,6 +15,13 @@ export const pullOptions = {
     env: 'PULL_MAX_EXTENSION_MS',
     about: "How long the client extends a delivery, from its receipt: the client's own `maxExtensionTime`, where that was changed.",
   },
+  sweepEveryMs: {
+    default: 60_000,
+    min: 1_000,
+    max: 3_600_000,
+    env: 'PULL_SWEEP_EVERY_MS',
+    about: 'How often a pull has its fifo layer look for parked messages that were forgotten.',
+  },
   closeTimeoutMs: {
     default: 30_000,
     min: 0,

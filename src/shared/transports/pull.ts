@@ -11,7 +11,8 @@ import { pullOptions } from './pull-options.ts';
 export type PullParts = {
   /** Made for this pull; `close` closes it. */
   readonly subscription: Subscription;
-  readonly handle: VerdictHandler;
+  /** One that has a sweep of its own (`fifo`) is swept every `sweepEveryMs`, until closing. */
+  readonly handle: VerdictHandler & { sweep?(): Promise<object> };
   readonly deadLetters: DeadLetters;
   readonly system: System;
   readonly log: Log;
@@ -33,10 +34,16 @@ const longestHoldMs = 1_000;
 /** What a handler gets to stop in, once its signal has aborted. */
 const stopMs = 1_000;
 
+/** What the client lets be outstanding at once, which it tells nobody; 1,000 by default. */
+function outstandingOf(subscription: Subscription): number {
+  const subscriber: { readonly maxMessages?: unknown } | undefined = Reflect.get(subscription, '_subscriber');
+  return typeof subscriber?.maxMessages === 'number' ? subscriber.maxMessages : Number.POSITIVE_INFINITY;
+}
+
 /** Subscribes with the Pub/Sub client: every delivery is settled exactly once, and `concurrency` of them at most are handled at once. */
 export function startPull({ subscription, handle, deadLetters, system, log, meter, options }: PullParts): Pull {
   const { clock } = system;
-  const { concurrency, maxExtensionMs, closeTimeoutMs } = readOptions(pullOptions, options);
+  const { concurrency, maxExtensionMs, closeTimeoutMs, sweepEveryMs } = readOptions(pullOptions, options);
   /** In the order of their receipt; the client extends them meanwhile. */
   const waiting: Taken[] = [];
   const running = new Set<Taken>();
@@ -49,6 +56,7 @@ export function startPull({ subscription, handle, deadLetters, system, log, mete
   const takeParts: TakeParts = {
     subscription,
     clock,
+    places: Math.min(concurrency, outstandingOf(subscription)),
     maxExtensionMs,
     onExtensionEnd(taken, { why, reason }) {
       meter?.record('ptk.pull.extension_ended', { why });
@@ -115,6 +123,18 @@ export function startPull({ subscription, handle, deadLetters, system, log, mete
     held.add(release);
   };
 
+  let sweeping: Promise<void> | undefined;
+  const sweepLater = (): (() => void) =>
+    clock.after(jittered(system, sweepEveryMs), () => {
+      sweeping = sweepOnce();
+    });
+  const sweepOnce = async () => {
+    await handle.sweep?.().catch((error: unknown) => log.warn({ reason: textOf(error) }, 'not swept'));
+    sweeping = undefined;
+    if (!isClosing) cancelSweep = sweepLater();
+  };
+  let cancelSweep = handle.sweep ? sweepLater() : () => {};
+
   /** Until nothing runs, or the time is over. */
   const idle = (timeoutMs: number) =>
     new Promise<void>((resolve) => {
@@ -126,6 +146,7 @@ export function startPull({ subscription, handle, deadLetters, system, log, mete
       };
     });
   const shutDown = async (timeoutMs: number) => {
+    cancelSweep();
     const client = closeClient(subscription, clock, log, timeoutMs + stopMs);
     for (const taken of waiting.splice(0)) taken.nack();
     for (const release of held) release();
@@ -137,6 +158,7 @@ export function startPull({ subscription, handle, deadLetters, system, log, mete
       taken.nack();
     }
     await client.flushed();
+    await sweeping;
     subscription.off('message', take);
   };
 

@@ -1,7 +1,8 @@
 import type { Subscription } from '@google-cloud/pubsub';
 import { dedupOptions } from '../dedup/options.ts';
-import { checkSubscription, type SubscriptionFacts } from '../dedup/subscription-check.ts';
+import { checkSubscription, type Finding, type SubscriptionFacts } from '../dedup/subscription-check.ts';
 import { ToolkitError, textOf } from '../errors.ts';
+import { checkFifoSubscription, type FifoSubscriptionRules } from '../fifo/subscription-check.ts';
 import { type Options, readOptions } from '../options.ts';
 import type { Log } from '../ports.ts';
 
@@ -57,18 +58,36 @@ export async function checkedSubscription(
   { options, log }: SubscriptionCheck,
 ): Promise<SubscriptionFacts | undefined> {
   const settings = readOptions(dedupOptions, options);
+  return await checked(subscription, log, 'dedup', (facts) => checkSubscription(facts, settings));
+}
+
+/**
+ * Before the first message: may early messages wait as they are to, and does nobody take the head of a stream away?
+ * @throws INVALID_SETTINGS with every refusal
+ */
+export const checkedFifoSubscription = (
+  subscription: Subscription,
+  { log, ...rules }: FifoSubscriptionRules & { readonly log: Log },
+): Promise<SubscriptionFacts | undefined> => checked(subscription, log, 'fifo', (facts) => checkFifoSubscription(facts, rules));
+
+async function checked(
+  subscription: Subscription,
+  log: Log,
+  what: string,
+  findingsOf: (facts: SubscriptionFacts) => readonly Finding[],
+): Promise<SubscriptionFacts | undefined> {
   const { name } = subscription;
   let facts: SubscriptionFacts;
   try {
     facts = await subscriptionOf(subscription);
   } catch (error) {
-    log.warn({ subscription: name, reason: textOf(error) }, 'subscription not read, so lease and lifetime of records are not checked');
+    log.warn({ subscription: name, reason: textOf(error) }, `subscription not read, so whether it fits ${what} is not checked`);
     return undefined;
   }
-  const findings = checkSubscription(facts, settings);
+  const findings = findingsOf(facts);
   const textsOf = (level: string) => findings.flatMap((finding) => (finding.level === level ? [finding.text] : []));
-  for (const reason of textsOf('warn')) log.warn({ subscription: name, reason }, 'subscription does not fit dedup');
+  for (const reason of textsOf('warn')) log.warn({ subscription: name, reason }, `subscription does not fit ${what}`);
   const refusals = textsOf('refuse');
-  if (refusals.length > 0) throw new ToolkitError('INVALID_SETTINGS', `${name} does not fit dedup: ${refusals.join('; and ')}`);
+  if (refusals.length > 0) throw new ToolkitError('INVALID_SETTINGS', `${name} does not fit ${what}: ${refusals.join('; and ')}`);
   return facts;
 }
