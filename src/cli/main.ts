@@ -29,6 +29,16 @@ const usage = `pubsub-toolkit: Google Cloud Pub/Sub delivered once, later and in
       --store STORE              firestore, redis or two-tier; reached by the variables of the dedup function: GOOGLE_CLOUD_PROJECT,
                                  STORE, FIRESTORE_DATABASE, COLLECTION_PREFIX, REDIS_URL, REDIS_CLUSTER, REDIS_CA_FILE
       --dry-run                  prints the table, and changes nothing
+
+  pubsub-toolkit fifo status|resume STREAM          where a consumer stands in a stream; lets a blocked or diverted one go on
+  pubsub-toolkit fifo blocked                       the streams that stand still, or go to a lane
+  pubsub-toolkit fifo skip STREAM --number N        passes over the next number; its message, parked or late, is a dead letter
+  pubsub-toolkit fifo reset STREAM [--epoch E] [--to N]   behind number N (default 0) of the epoch that waits, or of another one
+  pubsub-toolkit fifo replay STREAM --from N        numbers from N on are handled again, as they come again after a seek
+      --consumer NAME            or CONSUMER; also GOOGLE_CLOUD_PROJECT, FIRESTORE_DATABASE, COLLECTION_PREFIX
+      --dead-letter-topic TOPIC  or DEAD_LETTER_TOPIC; where a skipped message goes
+      --force                    takes the stream from the process that holds it, whose effect may have happened
+      --json                     one line of JSON. Exit code 1: refused, and nothing was changed. What waits runs with the next sweep, due at once.
 `;
 
 // Loaded by need: the emulator must not wait for what the demo imports.
@@ -36,10 +46,11 @@ const run = {
   emulator: async () => (await import('./emulator.ts')).runEmulator(args),
   demo: async () => (await import('./demo/demo.ts')).runDemo(args),
   redrive: async () => (await import('./redrive.ts')).runRedrive(args),
+  fifo: async () => (await import('./fifo.ts')).runFifo(args),
 };
-if (command === 'emulator' || command === 'demo' || command === 'redrive') {
+if (command !== undefined && Object.hasOwn(run, command)) {
   try {
-    process.exitCode = (await run[command]()) ?? 0;
+    process.exitCode = (await run[command as keyof typeof run]()) ?? 0;
   } catch (error) {
     console.error(`pubsub-toolkit ${command}: ${error instanceof Error ? error.message : String(error)}`);
     process.exit(1);

@@ -14,6 +14,13 @@ export { dueOf } from './delay/decide.ts';
 export { createDelay, type DelayParts } from './delay/delay.ts';
 export { createRelease, type ReleaseParts } from './delay/release.ts';
 export { type ErrorCode, errorCodeOf, errorCodes, ToolkitError } from './errors.ts';
+export {
+  type CommandOutcome,
+  createFifoCommands,
+  type FifoCommandParts,
+  type FifoCommands,
+  type StreamStatus,
+} from './fifo/commands.ts';
 export type { Cursor } from './fifo/cursor.ts';
 export { decideSequence } from './fifo/decide.ts';
 export { createFifo, type FifoHandler, type FifoParts } from './fifo/fifo.ts';

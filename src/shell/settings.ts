@@ -2,8 +2,8 @@ import { ToolkitError } from '../shared/errors.ts';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 export type Deployable = 'dedup' | 'delay' | 'fifo' | 'appengine';
-/** What reads these settings: a deployable, or the command that works on their dead letters. */
-export type Program = Deployable | 'redrive';
+/** What reads these settings: a deployable, or a command that works on what it leaves. */
+export type Program = Deployable | 'redrive' | 'fifoCommand';
 
 type Setting = {
   readonly about: string;
@@ -20,10 +20,16 @@ const queue = String.raw`projects\/[^/,]+\/locations\/[^/,]+\/queues\/[A-Za-z0-9
 
 /** Every text setting of the deployables (**wire**); numbers stand in the option tables of their features. */
 export const settings = {
-  GOOGLE_CLOUD_PROJECT: { about: 'Project of every resource.', requiredBy: ['dedup', 'delay', 'fifo', 'appengine', 'redrive'] },
+  GOOGLE_CLOUD_PROJECT: {
+    about: 'Project of every resource.',
+    requiredBy: ['dedup', 'delay', 'fifo', 'appengine', 'redrive', 'fifoCommand'],
+  },
   FIRESTORE_DATABASE: { about: 'Firestore database.', default: '(default)' },
   COLLECTION_PREFIX: { about: "Put in front of every collection's name.", default: '', pattern: /^[\w-]{0,64}$/ },
-  CONSUMER: { about: 'Under whose name keys and cursors are kept; never shared between consumers.', requiredBy: ['dedup', 'fifo'] },
+  CONSUMER: {
+    about: 'Under whose name keys and cursors are kept; never shared between consumers.',
+    requiredBy: ['dedup', 'fifo', 'fifoCommand'],
+  },
   DEAD_LETTER_TOPIC: {
     about: 'Topic for what can never be handled; without it such a message is logged as an error and ends.',
     pattern: topicName,

@@ -1,5 +1,6 @@
 import { memoryRecordStore } from '../../src/shared/adapters/memory.ts';
 import { memoryFifoStore } from '../../src/shared/adapters/memory-fifo.ts';
+import { createFifoCommands, type FifoCommandParts } from '../../src/shared/fifo/commands.ts';
 import type { Cursor } from '../../src/shared/fifo/cursor.ts';
 import { createFifo, type FifoParts } from '../../src/shared/fifo/fifo.ts';
 import type { FifoStore, Parked } from '../../src/shared/fifo/store.ts';
@@ -87,6 +88,8 @@ export function fifoProcesses(early: FifoParts['early'] = 'nack') {
     });
   };
   const cursor = async () => (await records.get('c~s'))?.record;
+  const commands = (parts: Partial<FifoCommandParts> = {}) =>
+    createFifoCommands({ consumer: 'c', store: memoryFifoStore(system.clock, records, park), system, log, deadLetters, ...parts });
   const parked = () => [...park.values()].map(({ seq }) => seq).sort((a, b) => a - b);
-  return { system, records, deadLetters, process, cursor, parked, meter, logged };
+  return { system, records, deadLetters, process, cursor, commands, parked, meter, logged };
 }

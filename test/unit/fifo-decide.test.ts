@@ -107,7 +107,7 @@ describe('decideSequence', () => {
 describe('decideNewEpoch', () => {
   const rules = { follows: false, startAt: 1, nowMs: 77 } as const;
   test('stops the stream, where nobody holds it', () => {
-    const write = { rev: 10, last: 5, epoch: 100, runId: '', blocked: { seq: 3, reason: 'epoch', sinceMs: 77 } };
+    const write = { rev: 10, last: 5, epoch: 100, runId: '', blocked: { seq: 3, reason: 'epoch', sinceMs: 77, epoch: 101 } };
     expect(decideNewEpoch(stored(), { epoch: 101, sequence: 3 }, rules)).toMatchObject(write);
     expect(decideNewEpoch(stored({ runId: 'other' }, 499), { epoch: 101, sequence: 3 }, rules)).toBeUndefined();
     expect(decideNewEpoch(stored({ runId: 'other' }, 500), { epoch: 101, sequence: 3 }, rules)).toMatchObject(write);

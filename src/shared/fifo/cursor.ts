@@ -7,6 +7,8 @@ export type Blocked = {
   readonly reason: 'attempts' | 'epoch';
   readonly sinceMs: number;
   readonly lane?: string;
+  /** The newer one. */
+  readonly epoch?: number;
 };
 
 /** A number that was done lately, and under which key: the first digits of its hash, empty for a message that has none. */
@@ -105,10 +107,10 @@ export const stopped = (cursor: Cursor, sinceMs: number): Cursor => ({
 });
 
 /** Numbers of a newer epoch wait until an operator has said what becomes of this one. */
-export const heldByEpoch = (cursor: Cursor, seq: number, sinceMs: number): Cursor => ({
+export const heldByEpoch = (cursor: Cursor, epoch: number, seq: number, sinceMs: number): Cursor => ({
   ...cursor,
   rev: cursor.rev + 1,
-  blocked: { seq, reason: 'epoch', sinceMs },
+  blocked: { seq, reason: 'epoch', sinceMs, epoch },
 });
 
 /** The position in another epoch; what came before is remembered, so that late copies of it are known. */

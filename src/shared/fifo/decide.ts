@@ -112,7 +112,7 @@ export function decideNewEpoch(
   if (heldMs(current) > 0 || cursor.blocked) return undefined;
   const idle = { ...cursor, runId: '', by: 0 };
   if (rules.follows) return inEpoch(idle, epoch, rules.startAt === 'firstSeen' ? sequence : 1);
-  return heldByEpoch(idle, sequence, rules.nowMs);
+  return heldByEpoch(idle, epoch, sequence, rules.nowMs);
 }
 
 /** When an early message that is given back is worth another look: the further ahead, the later; at most a second. */
