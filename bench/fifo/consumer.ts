@@ -19,7 +19,7 @@ const early: NonNullable<FifoParts['early']> = 'park';
 /** As many as the Pub/Sub client has outstanding at most. */
 const outstanding = 1_000;
 
-const optionsFor = ({ commitEvery = 1, maxAttempts = fifoOptions.maxAttempts.default }: Consuming): FifoParts['options'] => {
+const optionsFor = ({ commitEvery = 1, maxAttempts = fifoOptions.maxAttempts.default }: Consuming): NonNullable<FifoParts['options']> => {
   const asked = { holdMs: 30_000, holdMessages: outstanding, commitEvery, maxAttempts };
   return Object.fromEntries(Object.entries(asked).filter(([name]) => Object.hasOwn(fifoOptions, name)));
 };

@@ -23,8 +23,8 @@ const publishers = {
   ours: ({ topic, stream }: Task) => {
     const publish = async (key: string): Promise<unknown> =>
       sequencer.publish({ topic, stream, data: payload, key }).catch((error: unknown) => {
-        // As a caller does who is told so: the same key, so the same number if it has one.
-        if (errorCodeOf(error) === 'STREAM_CONTENDED') return publish(key);
+        // As a caller does: the same key, and so the same number if it has one.
+        if (['STREAM_CONTENDED', 'STORE_UNAVAILABLE'].includes(errorCodeOf(error) ?? '')) return publish(key);
         throw error;
       });
     return () => publish(system.randomId());

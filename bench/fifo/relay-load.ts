@@ -8,8 +8,10 @@ import { silentLog } from '../../src/testing/doubles.ts';
 import { type Addresses, firestoreAt, payload, pubsubAt } from './clients.ts';
 
 export type RelayLoad = {
-  /** Entries a second of 64 streams with 30 each, that one pass publishes and marks. */
-  perSecond(): Promise<number>;
+  /** Entries of 64 streams, 30 each, as publishers leave them that die after their commit; due at once. */
+  fill(): Promise<void>;
+  /** Entries a second that one pass publishes and marks. */
+  pass(): Promise<number>;
   close(): Promise<void>;
 };
 
@@ -23,8 +25,7 @@ export async function openRelayLoad(addresses: Addresses): Promise<RelayLoad> {
   const relay = createRelay({ streams, leases, publisher: pubsubPublisher(pubsub), system, log: silentLog });
   const [topic] = await pubsub.createTopic('relay');
 
-  /** As a publisher leaves them that dies after its commit, and due at once. */
-  const fill = async (stream: string) => {
+  const fillStream = async (stream: string) => {
     const group = Array.from({ length: entriesEach }, (): Unnumbered => {
       const key = system.randomId();
       return { stream, key, topic: topic.name, message: { data: payload, attributes: { 'ptk-key': key } } };
@@ -33,8 +34,10 @@ export async function openRelayLoad(addresses: Addresses): Promise<RelayLoad> {
     await streams.append(stream, planNumbers(state, group, { nowMs: system.clock.nowMs(), handoffMs: 0 }));
   };
   return {
-    async perSecond() {
-      await Promise.all(Array.from({ length: streamCount }, (_, index) => fill(`relay-${index}`)));
+    async fill() {
+      await Promise.all(Array.from({ length: streamCount }, (_, index) => fillStream(`relay-${index}`)));
+    },
+    async pass() {
       const startMs = performance.now();
       const { published } = await relay();
       const lastedMs = performance.now() - startMs;
