@@ -25,7 +25,7 @@ const allowed: Readonly<Record<Layer, readonly (Layer | `type ${Layer}`)[]>> = {
   emulator: ['emulator', 'type core'],
   testing: ['surface', 'adapter', 'emulator', 'testing'],
   shell: ['core', 'useCase', 'adapter', 'transport', 'shell'],
-  command: ['core', 'useCase', 'adapter', 'emulator', 'shell', 'command'],
+  command: ['core', 'useCase', 'adapter', 'transport', 'emulator', 'shell', 'command'],
 };
 
 const layerOf = (path: string) => (Object.keys(layers) as Layer[]).find((layer) => layers[layer].test(path));
