@@ -41,8 +41,11 @@ export {
 } from './message.ts';
 export { type MetricName, metrics } from './metrics.ts';
 export type { Counter, Entry, RelayLease } from './outbox/decide.ts';
+export type { OutboxDraft } from './outbox/drafts.ts';
 export { outboxOptions } from './outbox/options.ts';
-export { createRelay, type RelayParts } from './outbox/relay.ts';
+export { createOutbox, type Outbox, type OutboxParts, type Sent } from './outbox/outbox.ts';
+export { createRelay, type RelayParts, type RelayPass } from './outbox/relay.ts';
+export { type RunningRelay, startRelay } from './outbox/running-relay.ts';
 export { createSequencer, type Sequenced, type SequencedDraft, type Sequencer, type SequencerParts } from './outbox/sequencer.ts';
 export type { StreamStore } from './outbox/store.ts';
 export type * from './ports.ts';

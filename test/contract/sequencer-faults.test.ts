@@ -74,9 +74,9 @@ describe.concurrent('sequencer on firestore: faults', () => {
 
   test('when a publish fails it and all that follows are left pending, and their numbers are known', async () => {
     const { sequencer, publisher, entries } = sequencing(databases, system);
-    publisher.refusal = (topic) => (topic === 'down' ? new ToolkitError('SERVICE_UNAVAILABLE', 'down') : undefined);
+    publisher.refusal = (_, [message]) => (message?.orderingKey === 'b' ? new ToolkitError('SERVICE_UNAVAILABLE', 'down') : undefined);
     const { publish, flush } = sequencer();
-    const given = await Promise.all(['t', 'down', 't'].map((topic, index) => publish(draft(`k${index}`, { topic }))));
+    const given = await Promise.all(['a', 'b', 'a'].map((orderingKey, index) => publish(draft(`k${index}`, { orderingKey }))));
     expect(given.map(({ sequence, messageId }) => [sequence, messageId])).toEqual([
       [1, 'm1'],
       [2, undefined],
@@ -122,12 +122,10 @@ describe('sequencer on firestore: time', () => {
 
   /** Has nothing, and takes what `append` lets through. */
   const emptyStreams = (append: StreamStore['append']): StreamStore => ({
+    ...sequencing(timed, manual).streams(),
     look: async (_, group) => ({ state: { absentAtMs: 100 }, entries: group.map(() => undefined) }),
     append,
     markPublished: async () => {},
-    dueStreams: async () => [],
-    pending: async () => [],
-    note: async () => {},
   });
 
   test('a store that stays away is named as such, not as contention', async () => {

@@ -86,13 +86,13 @@ describe.concurrent('sequencer on firestore', () => {
     expect(publisher.numbers()).toEqual([1, 2, 3]);
   });
 
-  test('streams have counters of their own, and neighbours of one topic share a request', async () => {
+  test('streams have counters of their own, and neighbours of one ordering key share a request', async () => {
     const { sequencer, publisher } = setUp();
     const requests: number[] = [];
     publisher.refusal = (_, messages) => void requests.push(messages.length);
     const { publish } = sequencer();
-    const topics = ['t', 't', 'u', 't'];
-    await Promise.all(topics.map((topic, index) => publish(draft(`k${index}`, { topic }))));
+    const orderingKeys = ['o', 'o', 'p', 'o'];
+    await Promise.all(orderingKeys.map((orderingKey, index) => publish(draft(`k${index}`, { orderingKey }))));
     expect(requests).toEqual([2, 1, 1]);
     expect(await publish(draft('k', { stream: 'other' }))).toMatchObject({ sequence: 1 });
   });
@@ -154,7 +154,7 @@ describe('sequencer on firestore: what is stored', () => {
     const { epoch } = await publish(draft('k1', { stream }));
     await flush();
     expect(epoch).toBe(nowMs);
-    expect((await db.doc('ptk-streams/a%2Fb%2Ec%7Ed%5Fe%20%C3%A9').get()).data()).toEqual({ next: 2, epoch, rev: 1 });
+    expect((await db.doc('ptk-streams/a%2Fb%2Ec%7Ed%5Fe%20%C3%A9').get()).data()).toEqual({ next: 2, epoch, rev: 1, topic: 't' });
     expect((await db.doc(`ptk-outbox/${outboxId}`).get()).data()).toEqual({
       state: 'published',
       stream,

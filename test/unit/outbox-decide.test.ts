@@ -12,7 +12,7 @@ const unnumbered = (key: string) => ({
 describe('planNumbers', () => {
   test('begins a stream at 1, in an epoch that is the instant at which it was not there', () => {
     expect(planNumbers({ absentAtMs: 1_000 }, [unnumbered('k')], { nowMs, handoffMs: 30_000 })).toEqual({
-      counter: { next: 2, epoch: 1_000, rev: 1 },
+      counter: { next: 2, epoch: 1_000, rev: 1, topic: 't' },
       expected: 'absent',
       entries: [
         {
@@ -99,22 +99,36 @@ describe('decideRelay', () => {
     expect(decideRelay(held(11_000), mine)).toEqual({ rev: 4, runId: 'me', leaseMs: 500 });
   });
 
+  test('leaves a stream alone for as long as its lowest entry backs off, by the store’s clock', () => {
+    const resting = (atMs: number) => ({ ...held(atMs, ''), record: { rev: 3, runId: '', leaseMs: 1_000, restMs: 4_000 } });
+    expect(decideRelay(resting(13_999), mine)).toBeUndefined();
+    expect(decideRelay(resting(14_000), mine)).toEqual({ rev: 4, runId: 'me', leaseMs: 500 });
+  });
+
   test('takes a stream that was given back at once', () => {
     expect(decideRelay(held(10_000, ''), mine)).toEqual({ rev: 4, runId: 'me', leaseMs: 500 });
   });
 });
 
 describe('planRelay', () => {
-  const pending = (...dueAtMs: number[]) => dueAtMs.map((nextAttemptAtMs) => ({ nextAttemptAtMs }) as Entry);
+  type Due = readonly [nextAttemptAtMs: number, attempts?: number];
+  const pending = (...dues: Due[]) => dues.map(([nextAttemptAtMs, attempts = 0]) => ({ nextAttemptAtMs, attempts }) as Entry);
 
   test.each([
-    ['nothing is pending', pending(), 'nothing'],
-    ['the lowest is due in 1 ms', pending(1_001), 'wait'],
-    ['the lowest is due now', pending(1_000), 'publish'],
-    ['the lowest is due, the next is not', pending(1_000, 9_000), 'publish'],
-    ['only a later one is due, which may not overtake', pending(9_000, 1_000), 'wait'],
-  ])('%s', (_, entries, plan) => {
-    expect(planRelay(entries, 1_000)).toBe(plan);
+    ['the lowest is due now', pending([1_000])],
+    ['the lowest is due, the next is not', pending([1_000], [9_000])],
+    ['the lowest is due again', pending([1_000, 3])],
+  ])('publishes where %s', (_, entries) => {
+    expect(planRelay(entries, 1_000)).toEqual({ kind: 'publish' });
+  });
+
+  test.each([
+    ['nothing is pending', pending(), 0],
+    ['the lowest is due in 1 ms', pending([1_001]), 0],
+    ['only a later one is due, which may not overtake', pending([9_000], [1_000]), 0],
+    ['the lowest backs off for 8 s, which nobody need look at meanwhile', pending([9_000, 1], [1_000]), 8_000],
+  ])('waits where %s', (_, entries, restMs) => {
+    expect(planRelay(entries, 1_000)).toEqual({ kind: 'wait', restMs });
   });
 });
 

@@ -1,106 +1,171 @@
-import { type DocumentSnapshot, FieldValue, type Firestore, Timestamp } from '@google-cloud/firestore';
+import type { DocumentSnapshot, Firestore, Query, QueryDocumentSnapshot, Timestamp, Transaction } from '@google-cloud/firestore';
+import { ToolkitError, textOf } from '../errors.ts';
 import { attribute } from '../message.ts';
-import { encodeName, hash } from '../names.ts';
-import type { Counter, CounterState, Entry } from '../outbox/decide.ts';
-import type { PendingEntry, StreamStore } from '../outbox/store.ts';
+import { encodeName } from '../names.ts';
+import { type Counter, type CounterState, counterFault, type Entry, type Numbering } from '../outbox/decide.ts';
+import { entryIdOf, type PendingEntry, type StreamStore } from '../outbox/store.ts';
 import type { Clock } from '../ports.ts';
-
-import { fieldsOf, instantOf, storedOf, versionOf } from './firestore.ts';
-import { guarded, shardOf, unlessConflict } from './firestore-answers.ts';
+import { fieldsOf, storedOf } from './firestore.ts';
+import { codeOf, guarded, instantOf, shardOf, unlessConflict, versionOf } from './firestore-answers.ts';
 
 export { firestoreFifoStore } from './firestore-fifo.ts';
 
-/** Entries read at once to learn which streams are due. */
-const duePage = 300;
+/** Entries read at once to learn which streams are due: of one stream no more than these. */
+const duePage = 20;
 
-/** Counters in `ptk-streams`, entries in `ptk-outbox`; every name with the prefix given. */
-export function firestoreStreamStore(db: Firestore, clock: Pick<Clock, 'nowMs'>, prefix = ''): StreamStore {
+/**
+ * Counters in `ptk-streams`, entries in `ptk-outbox`; every name with the prefix given. The composite indexes that the queries need, and
+ * the fields that need none, stand in `terraform/firestore.indexes.json`.
+ */
+export function firestoreStreamStore(db: Firestore, clock: Pick<Clock, 'nowMs'>, prefix = ''): StreamStore<Transaction> {
   const outbox = db.collection(`${prefix}ptk-outbox`);
+  const pendingOnes = outbox.where('state', '==', 'pending');
   const counterOf = (stream: string) => db.collection(`${prefix}ptk-streams`).doc(encodeName(stream, attribute.stream));
-  const entryOf = (stream: string, key: string) => outbox.doc(`${hash(stream)}~${hash(key)}`);
+  const entryOf = (stream: string, key: string) => outbox.doc(entryIdOf({ stream, key }));
+  const refsOf = (stream: string, group: readonly { readonly key: string }[]) =>
+    [counterOf(stream), ...group.map(({ key }) => entryOf(stream, key))] as const;
+
+  /** Of the client's own copy of the package; it takes no other as a precondition. */
+  let Instant: typeof Timestamp | undefined;
+  const known = (time: Timestamp) => {
+    Instant = time.constructor as typeof Timestamp;
+    return versionOf(time);
+  };
+  const ifStill = (version: string) => ({ lastUpdateTime: instantOf(version, Instant) });
+  const fieldsOfEntry = (
+    entry: Partial<Entry>,
+    { stream, key }: Pick<Entry, 'stream' | 'key'>,
+    keepMs: number | 'forever' = 'forever',
+  ) => ({
+    ...fieldsOf(entry, clock, keepMs),
+    shard: shardOf(stream || key),
+  });
+  const lookOf = ([counter, ...entries]: readonly DocumentSnapshot[]) => {
+    if (counter) known(counter.readTime);
+    return { state: stateOf(counter), entries: entries.map((snapshot) => storedOf<Entry>(snapshot)?.record) };
+  };
+  const found = async (query: Query): Promise<PendingEntry[]> => {
+    const { docs, readTime } = await guarded(() => query.get());
+    known(readTime);
+    return docs.map(pendingOf);
+  };
 
   return {
-    look: (stream, group) =>
-      guarded(async () => {
-        const [counter, ...entries] = await db.getAll(counterOf(stream), ...group.map(({ key }) => entryOf(stream, key)));
-        return { state: stateOf(counter), entries: entries.map((snapshot) => storedOf<Entry>(snapshot)?.record) };
-      }),
+    look: async (stream, group) => lookOf(await guarded(() => db.getAll(...refsOf(stream, group)))),
 
     async append(stream, { counter, expected, entries }) {
       const batch = db.batch();
       if (expected === 'absent') batch.create(counterOf(stream), { ...counter });
-      else batch.update(counterOf(stream), { ...counter }, { lastUpdateTime: instantOf(expected) });
-      for (const entry of entries) {
-        batch.create(entryOf(stream, entry.key), { ...fieldsOf(entry, clock, 'forever'), shard: shardOf(stream) });
-      }
+      else batch.update(counterOf(stream), { ...counter }, ifStill(expected));
+      for (const entry of entries) batch.create(entryOf(stream, entry.key), fieldsOfEntry(entry, entry));
       let version = '';
       const applied = await unlessConflict(async () => {
         const [first] = await batch.commit();
-        if (first) version = versionOf(first.writeTime);
+        if (first) version = known(first.writeTime);
       });
       return applied ? { counter, version } : undefined;
     },
 
-    async markPublished(entries, messageIds, keepMs) {
-      if (entries.length === 0) return;
-      const expireAt = Timestamp.fromMillis(clock.nowMs() + keepMs);
-      const batch = db.batch();
-      entries.forEach(({ stream, key }, index) => {
-        const published = {
-          state: 'published',
-          messageId: messageIds[index] ?? null,
-          message: null,
-          nextAttemptAt: FieldValue.delete(),
-          expireAt,
-        };
-        batch.update(entryOf(stream, key), published);
-      });
-      await unlessConflict(() => batch.commit());
+    async lookWithin(transaction, stream, group) {
+      const refs = refsOf(stream, group);
+      try {
+        return lookOf(await transaction.getAll(...refs));
+      } catch (error) {
+        // What has a code is Firestore's or ours; without one the client refused the read.
+        if (codeOf(error) !== undefined) throw error;
+        const why = 'in a transaction all reads come before all writes; several messages are given in one call, before the writes';
+        throw new Error(`${refs[0].path} cannot be read (${textOf(error)}): ${why}`, { cause: error });
+      }
     },
 
-    dueStreams: (nowMs) =>
-      guarded(async () => {
-        const due = outbox
-          .where('state', '==', 'pending')
-          .where('nextAttemptAt', '<=', Timestamp.fromMillis(nowMs))
-          .orderBy('nextAttemptAt')
-          .select('stream', 'nextAttemptAt')
-          .limit(duePage);
-        const streams = new Set<string>();
-        let page = await due.get();
-        for (;;) {
-          for (const document of page.docs) streams.add(String(document.get('stream')));
-          const last = page.docs.at(-1);
-          if (!last || page.size < duePage) return [...streams];
-          page = await due.startAfter(last).get();
-        }
-      }),
+    appendWithin(transaction, stream, { counter, expected, entries }: Numbering) {
+      // Without a precondition: the transaction has read them.
+      if (expected === 'absent') transaction.create(counterOf(stream), { ...counter });
+      else transaction.update(counterOf(stream), { ...counter });
+      for (const entry of entries) transaction.create(entryOf(stream, entry.key), fieldsOfEntry(entry, entry));
+    },
 
-    pending: (stream, limit) =>
-      guarded(async () => {
-        const found = await outbox
-          .where('stream', '==', stream)
-          .where('state', '==', 'pending')
-          .orderBy('epoch')
-          .orderBy('seq')
-          .limit(limit)
-          .get();
-        return found.docs.flatMap((document): PendingEntry[] => {
-          const stored = storedOf<Entry>(document);
-          return stored ? [{ entry: stored.record, version: stored.version }] : [];
-        });
-      }),
+    setWithin(transaction, id, entry) {
+      transaction.set(outbox.doc(id), fieldsOfEntry(entry, entry));
+    },
 
-    async note({ entry, version }, change) {
-      const { nextAttemptAtMs, ...fields } = change;
-      const when = nextAttemptAtMs === undefined ? {} : { nextAttemptAt: Timestamp.fromMillis(nextAttemptAtMs) };
-      await unlessConflict(() => entryOf(entry.stream, entry.key).update({ ...fields, ...when }, { lastUpdateTime: instantOf(version) }));
+    async markPublished(marks, keepMs) {
+      if (marks.length === 0) return;
+      const batch = db.batch();
+      for (const { id, entry, messageId } of marks) {
+        const { nextAttemptAtMs: _, ...kept } = entry;
+        const stub = { ...kept, state: 'published', messageId, message: entry.keepBody ? entry.message : null } as const;
+        // Whole, and not changed: of one that is gone the others must be marked all the same.
+        batch.set(outbox.doc(id), fieldsOfEntry(stub, entry, keepMs));
+      }
+      await guarded(() => batch.commit());
+    },
+
+    async find(stream, epoch, seq) {
+      const states: Entry['state'][] = ['pending', 'published', 'dead'];
+      const numbered = outbox.where('stream', '==', stream).where('state', 'in', states);
+      const [first] = await found(numbered.where('epoch', '==', epoch).where('seq', '==', seq).limit(1));
+      return first?.entry;
+    },
+
+    async *dueStreams(nowMs) {
+      const due = pendingOnes.where('nextAttemptAt', '<=', new Date(nowMs)).orderBy('stream').orderBy('nextAttemptAt');
+      const pageOf = due.select('stream').limit(duePage);
+      let page = await guarded(() => pageOf.where('stream', '>=', '').get());
+      for (;;) {
+        const streams = page.docs.map((document) => String(document.get('stream')));
+        yield* new Set(streams);
+        const last = streams.at(-1);
+        if (last === undefined || page.size < duePage) return;
+        // Past all that the last one has.
+        page = await guarded(() => pageOf.where('stream', '>', last).get());
+      }
+    },
+
+    pending: (stream, limit) => found(pendingOnes.where('stream', '==', stream).orderBy('epoch').orderBy('seq').limit(limit)),
+
+    dueUnordered: (nowMs, limit) =>
+      found(pendingOnes.where('stream', '==', '').where('nextAttemptAt', '<=', new Date(nowMs)).orderBy('nextAttemptAt').limit(limit)),
+
+    async claimUnordered(entries, nextAttemptAtMs) {
+      const batch = db.batch();
+      const claimed = entries.map(({ id, entry }) => ({ id, entry: { ...entry, attempts: entry.attempts + 1, nextAttemptAtMs } }));
+      entries.forEach(({ id, version }, index) => {
+        const attempts = claimed[index]?.entry.attempts;
+        batch.update(outbox.doc(id), { attempts, nextAttemptAt: new Date(nextAttemptAtMs) }, ifStill(version));
+      });
+      let versions: string[] = [];
+      const applied = await unlessConflict(async () => {
+        versions = (await batch.commit()).map(({ writeTime }) => known(writeTime));
+      });
+      return applied ? claimed.map((one, index) => ({ ...one, version: versions[index] ?? '' })) : undefined;
+    },
+
+    async note({ id, version }, change) {
+      // A dead one is due no more; null is not found by what is due.
+      const fields = 'state' in change ? { ...change, nextAttemptAt: null } : fieldsOf(change, clock, 'forever');
+      await unlessConflict(() => outbox.doc(id).update(fields, ifStill(version)));
+    },
+
+    watch(fromMs, onNext, onError) {
+      // Published ones have no such instant, and dead ones null.
+      const next = outbox.where('nextAttemptAt', '>=', new Date(fromMs)).orderBy('nextAttemptAt').limit(1);
+      return next.onSnapshot(({ docs: [first] }) => onNext((first?.get('nextAttemptAt') as Timestamp | undefined)?.toMillis()), onError);
     },
   };
 }
 
+/** @throws RECORD_UNREADABLE */
 function stateOf(snapshot: DocumentSnapshot | undefined): CounterState {
   const stored = snapshot && storedOf<Counter>(snapshot);
-  if (stored) return { counter: stored.record, version: stored.version };
-  return { absentAtMs: snapshot?.readTime.toMillis() ?? 0 };
+  if (!stored) return { absentAtMs: snapshot?.readTime.toMillis() ?? 0 };
+  const fault = counterFault(stored.record);
+  if (fault === undefined) return { counter: stored.record, version: stored.version };
+  throw new ToolkitError('RECORD_UNREADABLE', `the document ${snapshot.ref.path} is no counter of a stream: ${fault}`);
+}
+
+function pendingOf(document: QueryDocumentSnapshot): PendingEntry {
+  const { record, version } = storedOf<Entry>(document) ?? {};
+  if (!record || version === undefined) throw new Error(`${document.ref.path} was found without a content`);
+  return { id: document.id, entry: record, version };
 }

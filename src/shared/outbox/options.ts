@@ -15,6 +15,13 @@ export const outboxOptions = {
     env: 'OUTBOX_RELAY_LEASE_MS',
     about: 'How long one relay may hold a stream before another may take it; renewed before each request.',
   },
+  relayPollMs: {
+    default: 10_000,
+    min: 100,
+    max: 600_000,
+    env: 'OUTBOX_RELAY_POLL_MS',
+    about: 'How long a running relay waits before it looks again, where nothing wakes it sooner.',
+  },
   stubTtlSeconds: {
     default: 691_200,
     min: 691_200,
