@@ -1,4 +1,5 @@
 import { firestoreInbox } from '../src/shared/adapters/firestore.ts';
+import { firestoreStreamStore } from '../src/shared/adapters/firestore-streams.ts';
 import { keyOfSetting, payloadFingerprint } from '../src/shared/adapters/keys.ts';
 import { otelMeter } from '../src/shared/adapters/otel.ts';
 import { system } from '../src/shared/adapters/system.ts';
@@ -6,6 +7,7 @@ import { createDedup, type DedupParts } from '../src/shared/dedup/dedup.ts';
 import { createInbox } from '../src/shared/dedup/inbox.ts';
 import { dedupOptions } from '../src/shared/dedup/options.ts';
 import { readOptions } from '../src/shared/options.ts';
+import { createOutbox } from '../src/shared/outbox/outbox.ts';
 import type { Context, Handler, VerdictHandler } from '../src/shared/ports.ts';
 import { createPush } from '../src/shared/transports/push.ts';
 import { checkedSubscription } from '../src/shared/transports/subscription.ts';
@@ -40,8 +42,12 @@ export async function dedupedSink(base: Base, folder: string, tombstones?: Dedup
   if (settings.DEDUP_MODE === 'inbox') {
     if (!settings.SINK.startsWith('module:'))
       throw invalid(`SINK is "${withoutSecret(settings.SINK)}"; DEDUP_MODE=inbox needs a module, whose writes join the transaction`);
-    const store = firestoreInbox(await connectFirestore(settings), system.clock, `${settings.COLLECTION_PREFIX}ptk-dedup`);
-    return createInbox({ ...parts, store })(await createSink(settings.SINK, publisher, folder));
+    const db = await connectFirestore(settings);
+    const prefix = settings.COLLECTION_PREFIX;
+    const outbox = createOutbox({ streams: firestoreStreamStore(db, system.clock, prefix), system });
+    return createInbox({ ...parts, store: firestoreInbox(db, system.clock, `${prefix}ptk-dedup`), outbox })(
+      await createSink(settings.SINK, publisher, folder),
+    );
   }
   const sink = await createSink<Context>(settings.SINK, publisher, folder);
   if (settings.DEDUP_MODE === 'off') return alone(sink);

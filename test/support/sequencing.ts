@@ -1,10 +1,11 @@
-import type { Firestore } from '@google-cloud/firestore';
+import type { Firestore, Transaction } from '@google-cloud/firestore';
 import type { FaultKind } from '../../src/emulator/faults.ts';
 import type { Time } from '../../src/emulator/time.ts';
 import { firestoreRecordStore } from '../../src/shared/adapters/firestore.ts';
 import { firestoreStreamStore } from '../../src/shared/adapters/firestore-streams.ts';
 import { hash } from '../../src/shared/names.ts';
 import type { RelayLease } from '../../src/shared/outbox/decide.ts';
+import { createOutbox } from '../../src/shared/outbox/outbox.ts';
 import { createRelay, type RelayParts } from '../../src/shared/outbox/relay.ts';
 import { createSequencer, type SequencedDraft, type SequencerParts } from '../../src/shared/outbox/sequencer.ts';
 import type { System } from '../../src/shared/ports.ts';
@@ -36,7 +37,9 @@ export function sequencing(databases: Databases<Time>, system: System) {
     client,
     publisher,
     streams,
-    sequencer: (more: Partial<SequencerParts> = {}) => createSequencer({ ...parts, ...more }),
+    sequencer: (more: Partial<SequencerParts<Transaction>> = {}) => createSequencer<Transaction>({ ...parts, ...more }),
+    outbox: (over: Firestore = db) => createOutbox({ streams: streams(over), system }),
+    leases: firestoreRecordStore<RelayLease>(db, system.clock, 'ptk-relays'),
     relay: (more: Partial<RelayParts> = {}) =>
       createRelay({ ...parts, leases: firestoreRecordStore<RelayLease>(db, system.clock, 'ptk-relays'), ...more }),
     entry: async (key: string, stream = 's') => (await db.doc(`ptk-outbox/${hash(stream)}~${hash(key)}`).get()).data(),

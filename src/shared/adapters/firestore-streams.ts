@@ -11,7 +11,7 @@ import { codeOf, guarded, instantOf, shardOf, unlessConflict, versionOf } from '
 export { firestoreFifoStore } from './firestore-fifo.ts';
 
 /** Entries read at once to learn which streams are due: of one stream no more than these. */
-const duePage = 20;
+const duePage = 50;
 
 /**
  * Counters in `ptk-streams`, entries in `ptk-outbox`; every name with the prefix given. The composite indexes that the queries need, and

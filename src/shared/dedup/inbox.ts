@@ -1,5 +1,9 @@
+import { ToolkitError } from '../errors.ts';
+import { checkedKey } from '../message.ts';
 import { telemetry } from '../metrics.ts';
 import { type Options, readOptions } from '../options.ts';
+import type { OutboxDraft } from '../outbox/drafts.ts';
+import type { Outbox, Sent } from '../outbox/outbox.ts';
 import type { Context, Handler, Log, Meter, Stored, VerdictHandler } from '../ports.ts';
 import { ack, nack, neverThrowing, type Verdict, verdictOf } from '../verdict.ts';
 import { jittered, pause } from '../waiting.ts';
@@ -28,6 +32,8 @@ export interface InboxStore<Transaction> {
 export type InboxParts<Transaction> = Omit<Claimant, 'effects'> &
   Reading & {
     readonly store: InboxStore<Transaction>;
+    /** Only for handlers that send. */
+    readonly outbox?: Outbox<Transaction>;
     readonly log: Log;
     readonly meter?: Meter;
     /** Results are kept only with it. */
@@ -38,6 +44,12 @@ export type InboxParts<Transaction> = Omit<Claimant, 'effects'> &
 export type InboxContext<Transaction> = Context & {
   /** Reads come before writes; the commit is the toolkit's. */
   readonly transaction: Transaction;
+  /**
+   * Publishes if this run commits, and only then. The key is made of the incoming message's and of how many were sent before, so that
+   * every run gives the same ones. With a stream it reads, so it comes before your writes.
+   * @throws MALFORMED_MESSAGE, MESSAGE_TOO_LARGE; INVALID_SETTINGS where the inbox has no outbox
+   */
+  send(draft: Omit<OutboxDraft, 'key'>): Promise<Sent>;
 };
 
 const contentionTries = 8;
@@ -56,6 +68,19 @@ export function createInbox<Transaction>(parts: InboxParts<Transaction>): (handl
   const outcomeParts: OutcomeParts = { consumer, telemetry: watched, maxResultBytes, replay };
   const claimOf = createClaims(parts, options);
 
+  /** What one run sends (protocol 0.13, I4). */
+  const sendingOf = (transaction: Transaction, key: string) => {
+    const outgoing = parts.outbox?.within(transaction, consumer);
+    let sent = 0;
+    return {
+      async send(draft: Omit<OutboxDraft, 'key'>): Promise<Sent> {
+        if (!outgoing) throw new ToolkitError('INVALID_SETTINGS', 'a handler that sends needs an inbox with an outbox');
+        return outgoing.send({ ...draft, key: checkedKey(`${key}>${sent++}`, 'the key of a sent message') });
+      },
+      write: async () => outgoing?.write(),
+    };
+  };
+
   const settled = async (decision: Exclude<InboxDecision, { kind: 'run' }>, delivery: Delivery): Promise<Verdict> => {
     if (decision.kind === 'committed') return ack('processed');
     if (decision.kind === 'unreadable') throw unreadableRecord(delivery.documentId, decision.found);
@@ -71,9 +96,11 @@ export function createInbox<Transaction>(parts: InboxParts<Transaction>): (handl
         found.decision = decision;
         return undefined;
       }
-      const returned = await handle(message, { ...context, idempotencyKey: claim.key, fence: decision.write.rev, transaction });
+      const { send, write } = sendingOf(transaction, claim.key);
+      const returned = await handle(message, { ...context, idempotencyKey: claim.key, fence: decision.write.rev, transaction, send });
       found.verdict = verdictOf(returned);
       if (found.verdict.kind !== 'ack') return undefined;
+      await write();
       return { ...decision.write, result: replay && returned !== found.verdict ? keptResult(outcomeParts, returned, claim) : null };
     };
     for (let tries = 1; tries <= contentionTries; tries++) {
