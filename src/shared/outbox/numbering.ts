@@ -95,7 +95,7 @@ export function createNumbering({ streams, system, handoffMs, storeTimeoutMs, is
         await pause(clock, jittered(system, 10 * tries));
       }
       const seen = await look(stream, rest);
-      // Nobody wrote after it, so it says whose the last numbers are.
+      // A commit of this call, and the last that was planned: with another version to start from the ones before are dead for ever.
       if (isDirect && planned && 'counter' in seen.state && seen.state.counter.runId === runId)
         return { fresh: planned.entries, old, refused };
       if (isDirect) continue;
