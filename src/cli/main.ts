@@ -39,6 +39,12 @@ const usage = `pubsub-toolkit: Google Cloud Pub/Sub delivered once, later and in
       --dead-letter-topic TOPIC  or DEAD_LETTER_TOPIC; where a skipped message goes
       --force                    takes the stream from the process that holds it, whose effect may have happened
       --json                     one line of JSON. Exit code 1: refused, and nothing was changed. What waits runs with the next sweep, due at once.
+
+  pubsub-toolkit relay [--once] [--json]
+      Publishes what the outbox holds, in order within each stream, until SIGTERM; woken by Firestore, and in any case every
+      OUTBOX_RELAY_POLL_MS. Any number of them may run. Reached by GOOGLE_CLOUD_PROJECT, FIRESTORE_DATABASE, COLLECTION_PREFIX, OUTBOX_*.
+      --once                     one pass; exit code 1 where something could not be published
+      --json                     one line of JSON for each pass that did something
 `;
 
 // Loaded by need: the emulator must not wait for what the demo imports.
@@ -47,6 +53,7 @@ const run = {
   demo: async () => (await import('./demo/demo.ts')).runDemo(args),
   redrive: async () => (await import('./redrive.ts')).runRedrive(args),
   fifo: async () => (await import('./fifo.ts')).runFifo(args),
+  relay: async () => (await import('./relay.ts')).runRelay(args),
 };
 if (command !== undefined && Object.hasOwn(run, command)) {
   try {

@@ -28,11 +28,16 @@ const startTimeoutMs = 5_000;
 export function connectBase(deployable: Deployable, environment: Environment): Base {
   const settings = readSettings(deployable, environment);
   const log = lineLog((line) => process.stdout.write(line), settings.LOG_LEVEL as LogLevel, settings.GOOGLE_CLOUD_PROJECT);
-  const pubsub = new PubSub({ projectId: settings.GOOGLE_CLOUD_PROJECT });
-  const publisher = pubsubPublisher(pubsub);
+  const { pubsub, publisher } = connectPublisher(settings);
   const deadLetters = settings.DEAD_LETTER_TOPIC ? deadLetterTopic(publisher, settings.DEAD_LETTER_TOPIC) : rejectedDeadLetters(log);
   const strays = settings.DEAD_LETTER_TOPIC ? deadLetters : undefined;
   return { settings, environment, log, pubsub, publisher, deadLetters, strays };
+}
+
+/** A way to publish, and the client that is to be closed in the end. */
+export function connectPublisher(settings: Settings): Pick<Base, 'pubsub' | 'publisher'> {
+  const pubsub = new PubSub({ projectId: settings.GOOGLE_CLOUD_PROJECT });
+  return { pubsub, publisher: pubsubPublisher(pubsub) };
 }
 
 /**

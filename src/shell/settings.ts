@@ -3,7 +3,7 @@ import { ToolkitError } from '../shared/errors.ts';
 export type Environment = Readonly<Record<string, string | undefined>>;
 export type Deployable = 'dedup' | 'delay' | 'fifo' | 'appengine';
 /** What reads these settings: a deployable, or a command that works on what it leaves. */
-export type Program = Deployable | 'redrive' | 'fifoCommand';
+export type Program = Deployable | 'redrive' | 'relay' | 'fifoCommand';
 
 type Setting = {
   readonly about: string;
@@ -22,7 +22,7 @@ const queue = String.raw`projects\/[^/,]+\/locations\/[^/,]+\/queues\/[A-Za-z0-9
 export const settings = {
   GOOGLE_CLOUD_PROJECT: {
     about: 'Project of every resource.',
-    requiredBy: ['dedup', 'delay', 'fifo', 'appengine', 'redrive', 'fifoCommand'],
+    requiredBy: ['dedup', 'delay', 'fifo', 'appengine', 'redrive', 'relay', 'fifoCommand'],
   },
   FIRESTORE_DATABASE: { about: 'Firestore database.', default: '(default)' },
   COLLECTION_PREFIX: { about: "Put in front of every collection's name.", default: '', pattern: /^[\w-]{0,64}$/ },
