@@ -44,6 +44,7 @@ export async function startFifo(environment: Environment, folder: string): Promi
     early,
     onPoison: onPoison[settings.FIFO_ON_POISON as keyof typeof onPoison],
     onNewEpoch: settings.FIFO_ON_NEW_EPOCH === 'follow' ? 'follow' : 'block',
+    gaps: { ledger: streams, publisher, onMissing: settings.FIFO_ON_GAP === 'skip' ? 'skip' : 'report' },
     startAt: settings.FIFO_START_AT === 'first-seen' ? 'firstSeen' : Number(settings.FIFO_START_AT),
   })(await dedupedSink(base, folder));
   const relay = createRelay({
