@@ -1,10 +1,11 @@
+import type { Transaction } from '@google-cloud/firestore';
 import { firestoreInbox } from '../src/shared/adapters/firestore.ts';
 import { firestoreStreamStore } from '../src/shared/adapters/firestore-streams.ts';
 import { keyOfSetting, payloadFingerprint } from '../src/shared/adapters/keys.ts';
 import { otelMeter } from '../src/shared/adapters/otel.ts';
 import { system } from '../src/shared/adapters/system.ts';
 import { createDedup, type DedupParts } from '../src/shared/dedup/dedup.ts';
-import { createInbox } from '../src/shared/dedup/inbox.ts';
+import { createInbox, type InboxContext } from '../src/shared/dedup/inbox.ts';
 import { dedupOptions } from '../src/shared/dedup/options.ts';
 import { readOptions } from '../src/shared/options.ts';
 import { createOutbox } from '../src/shared/outbox/outbox.ts';
@@ -27,34 +28,47 @@ export async function startDedup(environment: Environment, folder: string): Prom
   return pushFunction(createPush({ ...base, handle: await dedupedSink(base, folder, tombstones) }));
 }
 
-/** The sink under the dedup mode of the settings. */
-export async function dedupedSink(base: Base, folder: string, tombstones?: DedupParts['tombstones']): Promise<VerdictHandler> {
-  const { settings, environment, log, pubsub, publisher } = base;
+/** What every way of dedup reads from the settings. */
+async function dedupSettings({ settings, environment, log, pubsub }: Base) {
   const options = readOptions(dedupOptions, {}, environment);
   const keyOf = keyOfSetting(settings.DEDUP_KEY);
+  if (settings.SUBSCRIPTION !== '' && settings.DEDUP_MODE !== 'off')
+    await checkedSubscription(pubsub.subscription(settings.SUBSCRIPTION), { options, log });
   const reading = {
     ...(keyOf && { keyOf }),
     ...(settings.DEDUP_KEY.startsWith('payload') && { fingerprintOf: payloadFingerprint() }),
   };
-  const parts = { consumer: settings.CONSUMER, system, log, meter: otelMeter(), options, ...reading };
-  if (settings.SUBSCRIPTION !== '' && settings.DEDUP_MODE !== 'off')
-    await checkedSubscription(pubsub.subscription(settings.SUBSCRIPTION), { options, log });
+  return { parts: { consumer: settings.CONSUMER, system, log, meter: otelMeter(), ...reading }, options };
+}
+
+/** A module sink whose writes join a transaction, and what it needs for that. */
+export async function inboxSink(base: Base, folder: string) {
+  const { settings, publisher } = base;
+  const { parts, options } = await dedupSettings(base);
+  if (!settings.SINK.startsWith('module:'))
+    throw invalid(`SINK is "${withoutSecret(settings.SINK)}"; DEDUP_MODE=inbox needs a module, whose writes join the transaction`);
+  const db = await connectFirestore(settings);
+  const prefix = settings.COLLECTION_PREFIX;
+  const outbox = createOutbox({ streams: firestoreStreamStore(db, system.clock, prefix), system });
+  const inbox = firestoreInbox(db, system.clock, `${prefix}ptk-dedup`);
+  return { parts, options, inbox, outbox, sink: await createSink<InboxContext<Transaction>>(settings.SINK, publisher, folder) };
+}
+
+/** The sink under the dedup mode of the settings. */
+export async function dedupedSink(base: Base, folder: string, tombstones?: DedupParts['tombstones']): Promise<VerdictHandler> {
+  const { settings, log, publisher } = base;
   if (settings.DEDUP_MODE === 'inbox') {
-    if (!settings.SINK.startsWith('module:'))
-      throw invalid(`SINK is "${withoutSecret(settings.SINK)}"; DEDUP_MODE=inbox needs a module, whose writes join the transaction`);
-    const db = await connectFirestore(settings);
-    const prefix = settings.COLLECTION_PREFIX;
-    const outbox = createOutbox({ streams: firestoreStreamStore(db, system.clock, prefix), system });
-    return createInbox({ ...parts, store: firestoreInbox(db, system.clock, `${prefix}ptk-dedup`), outbox })(
-      await createSink(settings.SINK, publisher, folder),
-    );
+    const { parts, options, inbox, outbox, sink } = await inboxSink(base, folder);
+    return createInbox({ ...parts, options, store: inbox, outbox })(sink);
   }
+  const { parts, options } = await dedupSettings(base);
   const sink = await createSink<Context>(settings.SINK, publisher, folder);
   if (settings.DEDUP_MODE === 'off') return alone(sink);
   const reconcile = await sinkReconcile(settings.SINK, folder);
   const { store } = await openDedupStore(settings, log);
   return createDedup({
     ...parts,
+    options,
     store,
     shadow: settings.DEDUP_MODE === 'shadow',
     onMissingKey: settings.DEDUP_MISSING_KEY === 'run' ? 'run' : 'deadLetter',

@@ -25,10 +25,12 @@ export type { Cursor } from './fifo/cursor.ts';
 export { decideSequence } from './fifo/decide.ts';
 export { createFifo, type FifoHandler, type FifoParts } from './fifo/fifo.ts';
 export type { Gaps } from './fifo/gaps.ts';
+export { createInboxFifo, type InboxFifoParts } from './fifo/inbox-fifo.ts';
 export { fifoOptions } from './fifo/options.ts';
 export type { Lane } from './fifo/perform.ts';
 export type { FifoStore, Parked, Place } from './fifo/store.ts';
 export type { Sweep } from './fifo/sweep.ts';
+export type { CursorWrite, FifoTransactions, Step, Steps } from './fifo/transactions.ts';
 export {
   attribute,
   dedupKeyOf,

@@ -29,6 +29,8 @@ export type Lease<R extends Revised> = {
    * @throws STORE_UNAVAILABLE, and then nothing is renewed any more
    */
   write(change: (record: R) => R, store?: RecordStore<R>): Promise<LeaseEnd>;
+  /** Stops renewing, and writes nothing: the lease runs out, or was given up by a write of the caller's own. */
+  drop(): Promise<void>;
   /**
    * Stops renewing and writes the last record of this run, unless another run holds the key by now.
    * @param store what it is written through, where more is to be written with it
@@ -120,6 +122,13 @@ class HeldLease<R extends Leased> implements Lease<R> {
     return this.#state === 'taken' ? 'lost' : this.#settle(last, keepMs, store);
   }
 
+  async drop(): Promise<void> {
+    this.#stopBeat();
+    if (this.#state === 'held') this.#state = 'ended';
+    while (this.#renewing !== undefined) await this.#renewing;
+    this.#stopDeadline?.();
+  }
+
   /** Written on what is there of this run, a renewal whose answer came late included. */
   async #settle(change: (record: R) => R, keepMs: number | 'forever', store: RecordStore<R> | undefined): Promise<LeaseEnd> {
     const parts = store ? { ...this.#parts, store } : this.#parts;
@@ -151,19 +160,26 @@ class HeldLease<R extends Leased> implements Lease<R> {
   }
 
   async #renew(): Promise<boolean> {
-    const next = { ...this.#record, rev: this.#record.rev + 1 };
-    const put = await settledPut(this.#parts, this.#key, next, this.#version, this.#keepMs);
-    if (put.kind === 'lost') {
+    for (;;) {
+      const next = { ...this.#record, rev: this.#record.rev + 1 };
+      const put = await settledPut(this.#parts, this.#key, next, this.#version, this.#keepMs);
+      if (put.kind === 'applied') {
+        this.#record = next;
+        this.#version = put.version;
+        this.#sentAtMs = put.sentAtMs;
+        this.#watchDeadline();
+        return true;
+      }
       // A record that the store has lost is no take-over: the end writes it again and says so.
       if (put.current === undefined) return true;
-      this.#taken();
-      return false;
+      if (put.current.record.runId !== this.#record.runId) {
+        this.#taken();
+        return false;
+      }
+      // Mine, by a write of the holder's own.
+      this.#record = put.current.record;
+      this.#version = put.current.version;
     }
-    this.#record = next;
-    this.#version = put.version;
-    this.#sentAtMs = put.sentAtMs;
-    this.#watchDeadline();
-    return true;
   }
 
   #taken(): void {

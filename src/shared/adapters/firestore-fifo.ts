@@ -1,16 +1,15 @@
-import type { DocumentData, Firestore, Timestamp } from '@google-cloud/firestore';
-import { ToolkitError } from '../errors.ts';
+import type { Firestore, Timestamp } from '@google-cloud/firestore';
 import type { Cursor } from '../fifo/cursor.ts';
-import { cursorKeyOf, type FifoStore, type Parked, type Place } from '../fifo/store.ts';
-import type { Message } from '../message.ts';
-import { documentId, encodeName, hash } from '../names.ts';
+import type { FifoStore, Place } from '../fifo/store.ts';
+import { encodeName } from '../names.ts';
 import type { Clock } from '../ports.ts';
-import { fieldsOf, firestoreRecordStore, storedOf } from './firestore.ts';
-import { guarded, shardOf, unlessConflict } from './firestore-answers.ts';
+import { firestoreRecordStore, storedOf } from './firestore.ts';
+import { guarded, unlessConflict } from './firestore-answers.ts';
+import { messageOf, parkedFields, parkedId } from './firestore-parked.ts';
+
+export { firestoreFifoTransactions } from './firestore-fifo-transactions.ts';
 
 const duePlaces = 300;
-/** A document holds 1 MiB with its names and its own fields (`docs/facts.md` B.8). */
-const messageBytes = 1_000_000;
 
 /** Cursors in `ptk-cursors`, waiting messages in `ptk-parked`; both names with the prefix given. */
 export function firestoreFifoStore(db: Firestore, clock: Pick<Clock, 'nowMs'>, prefix = ''): FifoStore {
@@ -78,26 +77,4 @@ export function firestoreFifoStore(db: Firestore, clock: Pick<Clock, 'nowMs'>, p
         });
       }),
   };
-}
-
-/** Numbers of one length, as ids are sorted as texts (**wire**). */
-const parkedId = ({ consumer, stream, epoch, seq }: Place): string =>
-  documentId(hash(cursorKeyOf(consumer, stream)), String(epoch), String(seq).padStart(16, '0'));
-
-function parkedFields(parked: Parked, clock: Pick<Clock, 'nowMs'>): Record<string, unknown> {
-  const { message, ...fields } = parked;
-  const bytes = message.data.length + Buffer.byteLength(JSON.stringify(message.attributes));
-  if (bytes > messageBytes)
-    throw new ToolkitError('MESSAGE_TOO_LARGE', `number ${parked.seq} takes ${bytes} bytes; a parked message may take ${messageBytes}`);
-  const { publishTimeMs = null, deliveryAttempt: _, ...kept } = message;
-  return {
-    ...fieldsOf(fields, clock, 'forever'),
-    shard: shardOf(parked.stream),
-    message: { ...kept, data: Buffer.from(message.data), publishTimeMs },
-  };
-}
-
-function messageOf({ message }: DocumentData): Message {
-  const { publishTimeMs, ...kept } = message as Omit<Message, 'publishTimeMs'> & { readonly publishTimeMs: number | null };
-  return { ...kept, publishTimeMs: publishTimeMs ?? undefined, deliveryAttempt: undefined };
 }

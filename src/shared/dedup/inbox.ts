@@ -1,5 +1,3 @@
-import { ToolkitError } from '../errors.ts';
-import { checkedKey } from '../message.ts';
 import { telemetry } from '../metrics.ts';
 import { type Options, readOptions } from '../options.ts';
 import type { OutboxDraft } from '../outbox/drafts.ts';
@@ -12,6 +10,7 @@ import { type DedupRecord, decideInbox, type InboxDecision } from './decide.ts';
 import { createJoining } from './joining.ts';
 import { dedupOptions } from './options.ts';
 import { type Delivery, keptResult, type OutcomeParts, type Replay, verdictOfOutcome } from './outcomes.ts';
+import { sendingOf } from './sending.ts';
 
 /** Records and the user's own documents in one transaction. */
 export interface InboxStore<Transaction> {
@@ -68,19 +67,6 @@ export function createInbox<Transaction>(parts: InboxParts<Transaction>): (handl
   const outcomeParts: OutcomeParts = { consumer, telemetry: watched, maxResultBytes, replay };
   const claimOf = createClaims(parts, options);
 
-  /** What one run sends (protocol 0.13, I4). */
-  const sendingOf = (transaction: Transaction, key: string) => {
-    const outgoing = parts.outbox?.within(transaction, consumer);
-    let sent = 0;
-    return {
-      async send(draft: Omit<OutboxDraft, 'key'>): Promise<Sent> {
-        if (!outgoing) throw new ToolkitError('INVALID_SETTINGS', 'a handler that sends needs an inbox with an outbox');
-        return outgoing.send({ ...draft, key: checkedKey(`${key}>${sent++}`, 'the key of a sent message') });
-      },
-      write: async () => outgoing?.write(),
-    };
-  };
-
   const settled = async (decision: Exclude<InboxDecision, { kind: 'run' }>, delivery: Delivery): Promise<Verdict> => {
     if (decision.kind === 'committed') return ack('processed');
     if (decision.kind === 'unreadable') throw unreadableRecord(delivery.documentId, decision.found);
@@ -96,7 +82,7 @@ export function createInbox<Transaction>(parts: InboxParts<Transaction>): (handl
         found.decision = decision;
         return undefined;
       }
-      const { send, write } = sendingOf(transaction, claim.key);
+      const { send, write } = sendingOf(parts, transaction, claim.key);
       const returned = await handle(message, { ...context, idempotencyKey: claim.key, fence: decision.write.rev, transaction, send });
       found.verdict = verdictOf(returned);
       if (found.verdict.kind !== 'ack') return undefined;

@@ -6,12 +6,12 @@ import type { Context, DeadLetters, Handler, Log, Meter, System, VerdictHandler 
 import { ack, deadLetter, nack, neverThrowing, type Verdict, verdictOf } from '../verdict.ts';
 import { within } from '../waiting.ts';
 import { earlyRetryMs, type StartAt } from './decide.ts';
-import { createFollow } from './follow.ts';
+import { createFollow, type Follow } from './follow.ts';
 import type { Gaps } from './gaps.ts';
 import { createHands, type Seat } from './hands.ts';
 import { fifoOptions } from './options.ts';
 import type { PerformParts } from './perform.ts';
-import { createRun } from './run.ts';
+import { createRun, type Run, type RunParts } from './run.ts';
 import { cursorKeyOf, type FifoStore, type ParkReason, type Place, parkedFor } from './store.ts';
 import { createSweep, type Sweep } from './sweep.ts';
 import { createTake, type Taken } from './take.ts';
@@ -42,6 +42,8 @@ export type FifoHandler = VerdictHandler & {
   sweep(stream?: string): Promise<Sweep>;
 };
 
+export type FifoRunParts = RunParts & Pick<FifoParts, 'system'> & { readonly storeTimeoutMs: number };
+
 /**
  * Runs a handler in order of number, one at a time per stream over all processes: the cursor moves by compare-and-set, and
  * only after the handler is done (protocol 4). Whoever moved it looks for the next number in hand and in the park before it answers. A message
@@ -49,6 +51,12 @@ export type FifoHandler = VerdictHandler & {
  * @throws INVALID_SETTINGS here, and never while messages are handled
  */
 export function createFifo(parts: FifoParts): (handle: Handler) => FifoHandler {
+  const withRun = fifoWith(parts);
+  return (handle) => withRun((shared) => createRun(shared, handle), handle);
+}
+
+/** @returns takes a way to run a stream that is held, and what becomes of a message without a stream */
+export function fifoWith(parts: FifoParts): (runOf: (parts: FifoRunParts) => Run, alone: Handler) => FifoHandler {
   const { consumer, store, system, log, early = 'park' } = parts;
   const options = readOptions(fifoOptions, parts.options);
   const { holdMs, holdMessages, storeTimeoutMs, sweepAfterMs } = options;
@@ -58,7 +66,6 @@ export function createFifo(parts: FifoParts): (handle: Handler) => FifoHandler {
   const bounded = <T>(what: string, call: Promise<T>) => within(clock, storeTimeoutMs, 'STORE_UNAVAILABLE', what, call);
   const shared = { ...options, ...parts, clock, telemetry: watched, hands, bounded, onPoison: parts.onPoison ?? 'block' };
   const take = createTake({ ...shared, startAt: parts.startAt ?? 1, follows: parts.onNewEpoch === 'follow' });
-  const follow = createFollow({ ...shared, take, run: createRun(shared) });
   cursorKeyOf(consumer, 'any');
 
   /** A delivery may wait here while others still find a place. */
@@ -89,7 +96,7 @@ export function createFifo(parts: FifoParts): (handle: Handler) => FifoHandler {
     return 'parked';
   };
 
-  const inTurn = async (handle: Handler, seat: Seat): Promise<Verdict> => {
+  const inTurn = async (follow: Follow, seat: Seat): Promise<Verdict> => {
     let taken: Taken | 'answered' | 'parked' = await takeInTurn(seat);
     const reason = taken !== 'answered' && reasonToPark(taken);
     if (reason && early === 'park') {
@@ -104,14 +111,14 @@ export function createFifo(parts: FifoParts): (handle: Handler) => FifoHandler {
     if (taken === 'answered') return await seat.answer;
     switch (taken.kind) {
       case 'turn':
-        void follow(handle, seat, taken.turn);
+        void follow(seat, taken.turn);
         return await seat.answer;
       case 'old':
       case 'lost':
         seat.verdict = taken.kind === 'old' ? ack('old') : deadLetter(taken.reason, taken.detail);
         // A copy of it may have been parked after it was done, by a process that died before it looked again.
         await bounded('unpark', store.unpark(seat.place));
-        void follow(handle, seat);
+        void follow(seat);
         return await seat.answer;
       case 'early':
         return nack('early', earlyRetryMs(taken.delta));
@@ -124,21 +131,20 @@ export function createFifo(parts: FifoParts): (handle: Handler) => FifoHandler {
     }
   };
 
-  const deliver = async (handle: Handler, message: Message, context: Context): Promise<Verdict> => {
-    const ref = sequenceRefOf(message);
-    if (!ref) return verdictOf(await handle(message, context));
-    const seat = hands.sit(placeOf(consumer, ref), message, context);
-    try {
-      return await inTurn(handle, seat);
-    } finally {
-      seat.leave();
-    }
-  };
-
-  return (handle) => {
-    const worker = neverThrowing(log, (message, context) => deliver(handle, message, context));
-    const sweep = createSweep({ ...shared, system, take, follow: (standing, turn) => follow(handle, standing, turn), gaps: parts.gaps });
-    return Object.assign(worker, { sweep });
+  return (runOf, alone) => {
+    const follow = createFollow({ ...shared, take, run: runOf({ ...shared, system }) });
+    const deliver = async (message: Message, context: Context): Promise<Verdict> => {
+      const ref = sequenceRefOf(message);
+      if (!ref) return verdictOf(await alone(message, context));
+      const seat = hands.sit(placeOf(consumer, ref), message, context);
+      try {
+        return await inTurn(follow, seat);
+      } finally {
+        seat.leave();
+      }
+    };
+    const sweep = createSweep({ ...shared, system, take, follow, gaps: parts.gaps });
+    return Object.assign(neverThrowing(log, deliver), { sweep });
   };
 }
 

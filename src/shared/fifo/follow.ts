@@ -1,10 +1,10 @@
 import { textOf } from '../errors.ts';
 import type { Telemetry } from '../metrics.ts';
-import type { Handler, System } from '../ports.ts';
+import type { System } from '../ports.ts';
 import { nack, type Verdict, verdictOfError } from '../verdict.ts';
 import { arrivalOf, decideSequence } from './decide.ts';
 import type { Hands, Standing } from './hands.ts';
-import type { RunEnd, Turn } from './run.ts';
+import type { Run, Turn } from './run.ts';
 import { cursorKeyOf, type FifoStore, type Place } from './store.ts';
 import type { Take } from './take.ts';
 
@@ -17,11 +17,11 @@ export type FollowParts = {
   readonly bounded: <T>(what: string, call: Promise<T>) => Promise<T>;
   readonly leaseMs: number;
   readonly take: Take;
-  readonly run: (handle: Handler, turn: Turn, standing: Standing) => Promise<RunEnd>;
+  readonly run: Run;
 };
 
 /** Runs a stream from a turn on, and whatever is left behind then, and answers whoever stands for it. Resolves to how many numbers were run. */
-export type Follow = (handle: Handler, standing: Standing, turn?: Turn) => Promise<number>;
+export type Follow = (standing: Standing, turn?: Turn) => Promise<number>;
 
 /**
  * Work left behind (protocol 4.3, F6): the next number, if it is parked and nobody else answers for it. Until that is certain the delivery
@@ -50,7 +50,7 @@ export function createFollow(parts: FollowParts): Follow {
     }
   };
 
-  return async (handle, first, begun) => {
+  return async (first, begun) => {
     let standing = first;
     let turn = begun;
     let last = first.place;
@@ -59,7 +59,7 @@ export function createFollow(parts: FollowParts): Follow {
       for (;;) {
         if (turn) {
           const run = turn;
-          const end = await hands.running(run.place.stream, () => parts.run(handle, run, standing));
+          const end = await hands.running(run.place.stream, () => parts.run(run, standing));
           ({ standing, last } = end);
           count += end.count;
           if (end.stop) {

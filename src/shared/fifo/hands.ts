@@ -12,6 +12,9 @@ export type Standing = {
   settle(verdict: Verdict): void;
 };
 
+/** A number with its message, and its delivery where that is in hand. */
+export type Item = { readonly place: Place; readonly message: Message; readonly delivery: Standing | undefined };
+
 /** A delivery in this process, until it has its verdict. */
 export type Seat = Standing & {
   readonly message: Message;

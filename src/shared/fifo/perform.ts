@@ -35,7 +35,9 @@ export type Stops = {
   readonly parks: boolean;
 };
 
-export type Performed = Stops | { readonly kind: 'passes'; readonly verdict: Verdict; readonly blocked: Blocked | null };
+export type Passes = { readonly kind: 'passes'; readonly verdict: Verdict; readonly blocked: Blocked | null };
+
+export type Performed = Stops | Passes;
 
 /** Runs the handler for the number at the head, or whatever takes its place. A failure is counted apart from every wait. */
 export function createPerform(parts: PerformParts): (handle: Handler, asked: Asked) => Promise<Performed> {

@@ -6,7 +6,7 @@ import type { Handler } from '../ports.ts';
 import { nack, type Verdict, verdictOfError } from '../verdict.ts';
 import { type Cursor, keptFor, moved, type Recent, released } from './cursor.ts';
 import { arrivalOf, recentOf } from './decide.ts';
-import type { Hands, Standing } from './hands.ts';
+import type { Hands, Item, Standing } from './hands.ts';
 import { createLookAhead } from './look-ahead.ts';
 import { createPerform, type PerformParts, type Stops } from './perform.ts';
 import { type FifoStore, type Parked, type Place, parkedFor } from './store.ts';
@@ -33,8 +33,9 @@ export type Turn = {
 /** A run that came to its end; with `stop` at a number that holds its stream up. Who still stands for it has no verdict yet. */
 export type RunEnd = { readonly last: Place; readonly standing: Standing; readonly count: number; readonly stop: Verdict | undefined };
 
-/** A number with its message, and its delivery where that is in hand. */
-type Item = { readonly place: Place; readonly message: Message; readonly delivery: Standing | undefined };
+/** Runs a stream from a turn on for as long as the next number is known, and answers all but who still stands for it. */
+export type Run = (turn: Turn, standing: Standing) => Promise<RunEnd>;
+
 type Done = Item & { readonly recent: Recent | undefined };
 
 /** @throws LEASE_LOST */
@@ -46,15 +47,15 @@ const notLost = (end: 'applied' | 'recordLost' | 'lost'): void => {
  * Runs numbers in their order for as long as the next one is known, in hand or in the park, under one lease. The cursor moves behind each of them, or
  * behind up to `commitEvery` at once, and only then their deliveries are answered (protocol 4.3 F2, F5, F7; 4.5).
  */
-export function createRun(parts: RunParts): (handle: Handler, turn: Turn, standing: Standing) => Promise<RunEnd> {
-  const { store, hands, telemetry, bounded, clock } = parts;
+export function createRun(parts: RunParts, handle: Handler): Run {
+  const { store, hands, telemetry, clock } = parts;
   const perform = createPerform(parts);
 
-  return async (handle, turn, first) => {
+  return async (turn, first) => {
     const { lease } = turn;
     // After a death one number at a time: who takes its process down is not to be mistaken for the first of its group.
     const groupSize = turn.cursor.attempts > 0 ? 1 : parts.commitEvery;
-    const park = createLookAhead(store, bounded, turn.isParked);
+    const ahead = createLookAhead(parts, turn.isParked);
     let standing = first;
     const { round } = turn.cursor;
     let { attempts, blocked } = turn.cursor;
@@ -62,17 +63,6 @@ export function createRun(parts: RunParts): (handle: Handler, turn: Turn, standi
     let count = 0;
     let item: Item = { ...turn, delivery: first.place.seq === turn.place.seq ? first : undefined };
     let next: Item | undefined;
-
-    const nextOf = async (place: Place): Promise<Item | undefined> => {
-      const delivery = hands.take(place);
-      if (delivery) return { place, message: delivery.message, delivery };
-      if (!park.isOpen() || standing.context.signal.aborted) return undefined;
-      const message = await park.next(place).catch((error: unknown) => {
-        telemetry.log.warn({ stream: place.stream, reason: textOf(error) }, 'not looked ahead');
-        return undefined;
-      });
-      return message && { place, message, delivery: undefined };
-    };
 
     /** Moves the cursor over the group, and holds on for whoever stands for what follows, or gives the stream up. */
     const commit = async (by: Standing | undefined, change = (cursor: Cursor) => cursor, parked?: Parked): Promise<void> => {
@@ -114,7 +104,7 @@ export function createRun(parts: RunParts): (handle: Handler, turn: Turn, standi
       for (;;) {
         const { place, message, delivery } = item;
         const following = { ...place, seq: place.seq + 1 };
-        park.prefetch(following);
+        ahead.prefetch(following);
         const { context } = delivery ?? standing;
         const watched = lazyContext(() => AbortSignal.any([context.signal, lease.signal()]), {
           fence: lease.fence,
@@ -127,7 +117,7 @@ export function createRun(parts: RunParts): (handle: Handler, turn: Turn, standi
         blocked = performed.blocked;
         count += 1;
         group.push({ ...item, recent: recentOf(arrivalOf(message, { epoch: place.epoch, sequence: place.seq })) });
-        next = await nextOf(following);
+        next = await ahead.next(following, standing);
         if (!next || group.length >= groupSize) {
           const staying = next?.delivery ?? lastInHand();
           await commit(next && staying);
