@@ -5,7 +5,7 @@ import type { Stage } from './stage.ts';
 import { keepsItsAcks, publishCells, type Steps, stepsOf, stepsOfCell, subscriberCells, walkedCells } from './subscribers.ts';
 
 /** So often each await is met with a kill. */
-const rounds = { publisher: 20, relay: 10, pull: 6, push: 2 } as const;
+const rounds = { publisher: 20, relay: 5, pull: 2, push: 1 } as const;
 const shortRounds = { publisher: 1, relay: 1, pull: 1, push: 1 } as const;
 
 /** What each role awaits on its way, in its order. */

@@ -32,8 +32,8 @@ export type Stage = {
   lastOf(cell: Cell): Promise<{ last: number; rev: number }>;
   setFaults(rules: readonly FaultRule[]): Promise<void>;
   kills(): number;
-  /** What workers said last of messages that are not acked. */
-  nacks(): readonly string[];
+  /** How often deliveries ended in which way. */
+  verdicts(): string;
   /** How many messages are without an ack. */
   backlog(): Promise<number>;
   close(): Promise<void>;
@@ -130,11 +130,12 @@ export async function openStage(): Promise<Stage> {
       if (!response.ok) throw new Error(`the emulator refused the faults: ${await response.text()}`);
     },
     kills: () => kills,
-    nacks: () =>
-      workers.flatMap(({ name, lines }) => {
-        const last = lines.findLast((line) => line.said === 'verdict');
-        return last?.said === 'verdict' && last.kind === 'nack' ? [`${name}: ${last.reason}, number ${last.seq} of ${last.cell}`] : [];
-      }),
+    verdicts() {
+      const said = workers.flatMap(({ lines }) =>
+        lines.flatMap((line) => (line.said === 'verdict' ? [`${line.kind} ${line.reason}`] : [])),
+      );
+      return [...Map.groupBy(said, (verdict) => verdict)].map(([verdict, all]) => `${verdict} ${all.length}`).join(', ');
+    },
     async backlog() {
       const response = await fetch(`http://${addresses.pubsub}/backlog`);
       return ((await response.json()) as { messages: number }).messages;
