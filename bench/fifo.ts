@@ -37,7 +37,7 @@ const parts: Readonly<Record<string, Part>> = {
 
   contended: withOurs(async (addresses, repeats) => {
     const measure = async (name: string, firestore: string, publishedMs: number) => {
-      const contention = await openContention({ ...addresses, firestore }, { ours: 3_000, published: publishedMs });
+      const contention = await openContention({ ...addresses, firestore }, { ours: 2_000, published: publishedMs });
       const { ours, published } = await inTurn(`messages of 8 publishers a second, ${name}`, repeats, contention.publish);
       await contention.close();
       return { perSecond: median(published), ratio: medianRatio(ours, published) };
@@ -46,7 +46,7 @@ const parts: Readonly<Record<string, Part>> = {
     const isMissing = 'missing' in googleFirestore;
     if (isMissing) console.log(`The contended publishers are measured on our emulator alone: ${googleFirestore.missing}.`);
     const google = isMissing ? undefined : await startGoogleEmulator('firestore', googleFirestore);
-    const official = google && (await measure("Google's emulator", google.address, 6_000));
+    const official = google && (await measure("Google's emulator", google.address, 4_000));
     await google?.kill();
     return {
       publishedPerSecond: (official ?? onOurs).perSecond,

@@ -12,7 +12,7 @@ export type BlockedLoad = {
 
 const streamCount = 16;
 const messagesEach = 40;
-const messageEveryMs = 6;
+const messageEveryMs = 8;
 /** The client, its connections and the cursors are new before. */
 const warmUpEach = 5;
 
