@@ -56,3 +56,4 @@ process.on('message', (task: Task) => {
     (error: unknown) => process.send?.({ error: String(error) } satisfies Report),
   );
 });
+process.once('disconnect', () => process.exit());
