@@ -4,7 +4,7 @@ import { ToolkitError } from '../../src/shared/errors.ts';
 import type { RelayLease } from '../../src/shared/outbox/decide.ts';
 import type { Publisher, RecordStore } from '../../src/shared/ports.ts';
 import { firestoreDatabases } from '../support/databases.ts';
-import { gate, manualSystem } from '../support/manual-system.ts';
+import { gate, manualSystem, settled } from '../support/manual-system.ts';
 import { draft, sequencing, upTo } from '../support/sequencing.ts';
 
 const manual = manualSystem();
@@ -111,6 +111,37 @@ describe('relays on firestore, one beside the other', () => {
     expect(publisher.numbers()).toHaveLength(250);
     expect(firstCopies()).toEqual(upTo(150));
     expect((await entries()).filter(({ state }) => state !== 'published')).toEqual([]);
+  });
+
+  test('one whose stream another relay has taken stops after the request that it was at, however much is pending', async () => {
+    const { relay, publisher, leases: relayLeases, cutOffAfter } = await setUp(150);
+    const [entered, hold, taken] = [gate(), gate(), gate()];
+    const slow: Publisher = {
+      async publish(...args) {
+        entered.open();
+        await hold.opened;
+        return publisher.publish(...args);
+      },
+    };
+    // It can claim and be told that its lease is gone, and cannot renew meanwhile.
+    const { put, get } = cutOffAfter(1);
+    let isBack = false;
+    const leases: RecordStore<RelayLease> = { get, put: (...args) => (isBack ? relayLeases.put(...args) : put(...args)) };
+    const outlived = relay({ leases, publisher: slow, options: { ...options, storeTimeoutMs: 100 } })();
+    await entered.opened;
+    await manual.time.advance(relayLeaseMs);
+    const hanging = {
+      publish() {
+        taken.open();
+        return never();
+      },
+    };
+    void relay({ publisher: hanging, options })();
+    await taken.opened;
+    isBack = true;
+    hold.open();
+    expect(await settled(manual, outlived)).toMatchObject({ published: 100 });
+    expect(publisher.numbers()).toEqual(upTo(100));
   });
 
   test('a mark that fails sets nothing back, and the next pass publishes copies', async () => {

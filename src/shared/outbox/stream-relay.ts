@@ -142,7 +142,8 @@ export function createStreamRelay(parts: RelayParts): (stream: string, signal?: 
       restMs = drained.restMs;
       return { published: drained.published, failed: drained.failed, dead: drained.dead };
     } finally {
-      const freed = (record: RelayLease): RelayLease => ({ rev: record.rev, runId: '', leaseMs, ...(restMs > 0 && { restMs }) });
+      // Also where it is 0: a put leaves what it does not name.
+      const freed = (record: RelayLease): RelayLease => ({ ...record, runId: '', restMs });
       await held.lease.end(freed, leaseKeepMs).catch((error: unknown) => log.warn({ stream, reason: textOf(error) }, 'stream not freed'));
     }
   };
