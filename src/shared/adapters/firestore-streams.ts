@@ -1,4 +1,4 @@
-import type { DocumentSnapshot, Firestore, Query, QueryDocumentSnapshot, Timestamp, Transaction } from '@google-cloud/firestore';
+import type { DocumentSnapshot, Firestore, Query, Timestamp, Transaction } from '@google-cloud/firestore';
 import { ToolkitError, textOf } from '../errors.ts';
 import { attribute } from '../message.ts';
 import { encodeName } from '../names.ts';
@@ -11,7 +11,9 @@ import { codeOf, guarded, instantOf, shardOf, unlessConflict, versionOf } from '
 export { firestoreFifoStore } from './firestore-fifo.ts';
 
 /** Entries read at once to learn which streams are due: of one stream no more than these. */
-const duePage = 50;
+const duePage = 100;
+/** What is not known of a pending entry before it is read; each field costs. */
+const pendingFields = ['epoch', 'seq', 'key', 'topic', 'message', 'keepBody', 'nextAttemptAt', 'attempts'];
 
 /**
  * Counters in `ptk-streams`, entries in `ptk-outbox`; every name with the prefix given. The composite indexes that the queries need, and
@@ -44,10 +46,15 @@ export function firestoreStreamStore(db: Firestore, clock: Pick<Clock, 'nowMs'>,
     if (counter) known(counter.readTime);
     return { state: stateOf(counter), entries: entries.map((snapshot) => storedOf<Entry>(snapshot)?.record) };
   };
-  const found = async (query: Query): Promise<PendingEntry[]> => {
+  const found = async (stream: string, query: Query): Promise<PendingEntry[]> => {
     const { docs, readTime } = await guarded(() => query.get());
     known(readTime);
-    return docs.map(pendingOf);
+    return docs.flatMap((document) => {
+      const stored = storedOf<Entry>(document);
+      return stored
+        ? [{ id: document.id, entry: { ...stored.record, state: 'pending', stream, messageId: null }, version: stored.version }]
+        : [];
+    });
   };
 
   return {
@@ -104,13 +111,13 @@ export function firestoreStreamStore(db: Firestore, clock: Pick<Clock, 'nowMs'>,
     async find(stream, epoch, seq) {
       const states: Entry['state'][] = ['pending', 'published', 'dead'];
       const numbered = outbox.where('stream', '==', stream).where('state', 'in', states);
-      const [first] = await found(numbered.where('epoch', '==', epoch).where('seq', '==', seq).limit(1));
-      return first?.entry;
+      const { docs } = await guarded(() => numbered.where('epoch', '==', epoch).where('seq', '==', seq).limit(1).get());
+      return docs[0] && storedOf<Entry>(docs[0])?.record;
     },
 
     async *dueStreams(nowMs) {
-      const due = pendingOnes.where('nextAttemptAt', '<=', new Date(nowMs)).orderBy('stream').orderBy('nextAttemptAt');
-      const pageOf = due.select('stream').limit(duePage);
+      const due = pendingOnes.where('nextAttemptAt', '<=', new Date(nowMs)).orderBy('stream').orderBy('nextAttemptAt').select('stream');
+      const pageOf = due.limit(duePage);
       let page = await guarded(() => pageOf.where('stream', '>=', '').get());
       for (;;) {
         const streams = page.docs.map((document) => String(document.get('stream')));
@@ -122,10 +129,21 @@ export function firestoreStreamStore(db: Firestore, clock: Pick<Clock, 'nowMs'>,
       }
     },
 
-    pending: (stream, limit) => found(pendingOnes.where('stream', '==', stream).orderBy('epoch').orderBy('seq').limit(limit)),
+    pending: (stream, limit) =>
+      found(
+        stream,
+        pendingOnes
+          .where('stream', '==', stream)
+          .orderBy('epoch')
+          .orderBy('seq')
+          .limit(limit)
+          .select(...pendingFields),
+      ),
 
-    dueUnordered: (nowMs, limit) =>
-      found(pendingOnes.where('stream', '==', '').where('nextAttemptAt', '<=', new Date(nowMs)).orderBy('nextAttemptAt').limit(limit)),
+    dueUnordered(nowMs, limit) {
+      const due = pendingOnes.where('stream', '==', '').where('nextAttemptAt', '<=', new Date(nowMs)).orderBy('nextAttemptAt');
+      return found('', due.limit(limit).select(...pendingFields));
+    },
 
     async claimUnordered(entries, nextAttemptAtMs) {
       const batch = db.batch();
@@ -162,10 +180,4 @@ function stateOf(snapshot: DocumentSnapshot | undefined): CounterState {
   const fault = counterFault(stored.record);
   if (fault === undefined) return { counter: stored.record, version: stored.version };
   throw new ToolkitError('RECORD_UNREADABLE', `the document ${snapshot.ref.path} is no counter of a stream: ${fault}`);
-}
-
-function pendingOf(document: QueryDocumentSnapshot): PendingEntry {
-  const { record, version } = storedOf<Entry>(document) ?? {};
-  if (!record || version === undefined) throw new Error(`${document.ref.path} was found without a content`);
-  return { id: document.id, entry: record, version };
 }

@@ -41,7 +41,7 @@ export interface StreamStore<Transaction = unknown> {
   find(stream: string, epoch: number, seq: number): Promise<Entry | undefined>;
   /**
    * All streams that have entries due for a relay at that instant, and `''` where entries without a stream are: however many one of them
-   * has, it hides no other and costs no more than fifty reads.
+   * has, it hides no other and costs no more than a page of reads.
    */
   dueStreams(nowMs: number): AsyncIterable<string>;
   /** Pending entries of a stream from the lowest number. */
