@@ -49,6 +49,17 @@ describe.concurrent('the topic of a stream', () => {
     expect(await counter()).toEqual({ next: 9, epoch: 5, rev: 8, topic: 't' });
   });
 
+  test('is no concern of a message that is delayed, which comes to it by way of another topic', async () => {
+    const { sequencer, counter } = setUp();
+    const { publish } = sequencer();
+    const delayed = { topic: 'later', delayMs: 60_000 };
+    expect(await publish(draft('k1', delayed))).toMatchObject({ sequence: 1 });
+    expect(await counter()).not.toHaveProperty('topic');
+    expect(await publish(draft('k2'))).toMatchObject({ sequence: 2 });
+    expect(await publish(draft('k3', delayed))).toMatchObject({ sequence: 3 });
+    await expect(publish(draft('k4', { topic: 'later' }))).rejects.toMatchObject(other('s', 'later'));
+  });
+
   test('is no concern of a message whose number does not go out', async () => {
     const { sequencer, outbox, db, counter, entries } = setUp();
     const add = (key: string, topic: string) => db.runTransaction((tx) => outbox().add(tx, draft(key, { topic })));

@@ -89,14 +89,18 @@ export const unorderedEntry = ({ plain: _, ...unnumbered }: Unnumbered, nowMs: n
   messageId: null,
 });
 
+/** What has its topic fixed by its stream: its number goes out, and no delay brings it to another topic first. */
+const isBound = ({ plain, message }: Unnumbered): boolean => !plain && message.attributes[attribute.deliverAt] === undefined;
+
 /** The topic of a stream's numbers: as its counter says, else that of the first message to be numbered. */
 const topicOf = (state: CounterState, group: readonly Unnumbered[]): string | undefined =>
-  ('counter' in state ? state.counter.topic : undefined) ?? group.find(({ plain }) => !plain)?.topic;
+  ('counter' in state ? state.counter.topic : undefined) ?? group.find(isBound)?.topic;
 
 /** Why a message may not be numbered in its stream, or `undefined`: numbers of one stream go to one topic. */
-export function topicConflict(state: CounterState, group: readonly Unnumbered[], { plain, stream, topic }: Unnumbered): string | undefined {
+export function topicConflict(state: CounterState, group: readonly Unnumbered[], message: Unnumbered): string | undefined {
+  const { stream, topic } = message;
   const own = topicOf(state, group);
-  if (plain || own === undefined || isSameTopic(own, topic)) return undefined;
+  if (!isBound(message) || own === undefined || isSameTopic(own, topic)) return undefined;
   return `stream ${stream.slice(0, 100)} is numbered for topic ${own}, not ${topic}: a stream has one topic`;
 }
 

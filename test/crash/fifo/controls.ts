@@ -1,4 +1,4 @@
-import type { Cursor } from '../../../src/shared/fifo/decide.ts';
+import type { Cursor } from '../../../src/shared/fifo/cursor.ts';
 import type { FifoStore } from '../../../src/shared/fifo/store.ts';
 import type { RelayLease } from '../../../src/shared/outbox/decide.ts';
 import type { StreamStore } from '../../../src/shared/outbox/store.ts';
@@ -43,8 +43,8 @@ export function unprotectedFifo(store: FifoStore, without: Protection | 'nothing
         beside: (change) => ({
           get: store.get,
           async put(...args) {
-            if ('park' in change) return store.beside(change).put(...args);
-            await store.unpark(change.unpark);
+            if (change.park) return store.beside(change).put(...args);
+            for (const place of change.unpark) await store.unpark(place);
             return store.put(...args);
           },
         }),

@@ -49,7 +49,9 @@ export async function relayCell(parts: SendingParts, cell: SenderCell, leaseMs: 
   const streams = streamsOf(parts, cell);
   const own: typeof streams = {
     ...streams,
-    dueStreams: async (nowMs) => (await streams.dueStreams(nowMs)).filter((stream) => stream === cell.cell),
+    async *dueStreams(nowMs) {
+      for await (const stream of streams.dueStreams(nowMs)) if (stream === cell.cell) yield stream;
+    },
   };
   await relayOf(parts, cell, leaseMs, own, walk.through)();
 }

@@ -11,6 +11,8 @@ export type Walk = {
 const never = new Promise<never>(() => {});
 /** These answer at once, with a port. */
 const makers = new Set(['beside']);
+/** These answer one by one. */
+const listers = new Set(['dueStreams']);
 
 /** Goes through as many steps as there are awaits, whichever those are: the first `put sent`, `put done`, then `put sent 2`. */
 export function startWalk(stop: string, stopped: () => void): Walk {
@@ -28,12 +30,18 @@ export function startWalk(stop: string, stopped: () => void): Walk {
     stopped();
     await never;
   };
+  async function* listed(property: PropertyKey, answers: AsyncIterable<unknown>) {
+    await step(`${String(property)} sent`);
+    yield* answers;
+    await step(`${String(property)} done`);
+  }
   const through: Walk['through'] = (port) =>
     new Proxy(port, {
       get(target, property, receiver) {
         const call: unknown = Reflect.get(target, property, receiver);
         if (typeof call !== 'function') return call;
         if (makers.has(String(property))) return (...args: unknown[]) => through(Reflect.apply(call, target, args));
+        if (listers.has(String(property))) return (...args: unknown[]) => listed(property, Reflect.apply(call, target, args));
         return async (...args: unknown[]) => {
           await step(`${String(property)} sent`);
           const answer = await Reflect.apply(call, target, args);
