@@ -16,6 +16,13 @@ export type Claimed<R> = {
 /** `recordLost`: written, but the store had lost the claim, so another run may have had the key meanwhile. */
 export type LeaseEnd = 'applied' | 'recordLost' | 'lost';
 
+export type LeaseLock<R> = {
+  readonly record: R;
+  readonly version: Version;
+  /** @param written what is stored now, where that has changed */
+  release(written?: { readonly record: R; readonly version: Version }): void;
+};
+
 export type Lease<R extends Revised> = {
   /** The revision of the claim: grows with every run of the key. */
   readonly fence: number;
@@ -29,6 +36,10 @@ export type Lease<R extends Revised> = {
    * @throws STORE_UNAVAILABLE, and then nothing is renewed any more
    */
   write(change: (record: R) => R, store?: RecordStore<R>): Promise<LeaseEnd>;
+  /**
+   * The turn for a write of the caller's own: until it is released nothing is renewed. `undefined` when another run has taken over.
+   */
+  lock(): Promise<LeaseLock<R> | undefined>;
   /** Stops renewing, and writes nothing: the lease runs out, or was given up by a write of the caller's own. */
   drop(): Promise<void>;
   /**
@@ -85,25 +96,15 @@ class HeldLease<R extends Leased> implements Lease<R> {
   async renew(): Promise<boolean> {
     while (this.#renewing !== undefined) await this.#renewing;
     if (this.#state !== 'held') return this.#state === 'ended';
-    const renewed = this.#renew();
-    const done = () => {
-      this.#renewing = undefined;
-    };
-    this.#renewing = renewed.then(done, done);
-    return await renewed;
+    return await this.#inTurn(this.#renew());
   }
 
   async write(change: (record: R) => R, store?: RecordStore<R>): Promise<LeaseEnd> {
     while (this.#renewing !== undefined) await this.#renewing;
     if (this.#state !== 'held') return 'lost';
     this.#stopBeat();
-    const written = this.#settle(change, this.#keepMs, store);
-    const done = () => {
-      this.#renewing = undefined;
-    };
-    this.#renewing = written.then(done, done);
     try {
-      const end = await written;
+      const end = await this.#inTurn(this.#settle(change, this.#keepMs, store));
       if (end === 'lost') this.#taken();
       else if (this.#state === 'held') this.#beatAfter(this.#record.leaseMs / 3);
       return end;
@@ -120,6 +121,36 @@ class HeldLease<R extends Leased> implements Lease<R> {
     while (this.#renewing !== undefined) await this.#renewing;
     this.#stopDeadline?.();
     return this.#state === 'taken' ? 'lost' : this.#settle(last, keepMs, store);
+  }
+
+  #inTurn<T>(write: Promise<T>): Promise<T> {
+    const done = () => {
+      this.#renewing = undefined;
+    };
+    this.#renewing = write.then(done, done);
+    return write;
+  }
+
+  async lock(): Promise<LeaseLock<R> | undefined> {
+    while (this.#renewing !== undefined) await this.#renewing;
+    if (this.#state !== 'held') return undefined;
+    this.#stopBeat();
+    const sentAtMs = this.#parts.system.clock.monotonicMs();
+    const lease = this;
+    let release = () => {};
+    this.#renewing = new Promise((resolve) => {
+      release = resolve;
+    });
+    return {
+      record: this.#record,
+      version: this.#version,
+      release(written) {
+        lease.#renewing = undefined;
+        release();
+        if (written) lease.#written(written.record, { version: written.version, sentAtMs }, 'applied');
+        if (lease.#state === 'held') lease.#beatAfter(lease.#record.leaseMs / 3);
+      },
+    };
   }
 
   async drop(): Promise<void> {

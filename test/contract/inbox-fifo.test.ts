@@ -1,5 +1,5 @@
-import { describe, expect, test } from 'vitest';
-import { firestoreFifoTransactions } from '../../src/shared/adapters/firestore-fifo.ts';
+import { describe, expect, test, vi } from 'vitest';
+import { firestoreFifoStore, firestoreFifoTransactions } from '../../src/shared/adapters/firestore-fifo.ts';
 import { system } from '../../src/shared/adapters/system.ts';
 import { ToolkitError } from '../../src/shared/errors.ts';
 import type { Message } from '../../src/shared/message.ts';
@@ -8,6 +8,7 @@ import { testMessage } from '../../src/testing/doubles.ts';
 import { firestoreDatabases } from '../support/databases.ts';
 import { context, numbered } from '../support/fifo-processes.ts';
 import { deliverAll, type InboxHandler, inboxFifo, summing, writing } from '../support/inbox-fifo.ts';
+import { gate } from '../support/manual-system.ts';
 import { upTo } from '../support/sequencing.ts';
 
 const databases = await firestoreDatabases();
@@ -119,6 +120,52 @@ describe.concurrent('inboxFifo', () => {
     );
     expect(await deliverAll(handle, [2, 1])).toEqual(processed(2));
     expect([runs, (await cursor())?.last]).toEqual([2, 2]);
+  });
+
+  test('a process that dies in its transaction leaves no lock on the position: another goes on once its lease is over', async () => {
+    const { db, client, process, cursor } = inboxFifo(databases);
+    const dead = client();
+    const store = firestoreFifoStore(dead, system.clock);
+    let claims = 0;
+    const put: typeof store.put = (...args) => (++claims === 1 ? store.put(...args) : new Promise(() => {}));
+    const begun = gate();
+    const hangs = process(
+      async (_, { transaction }) => {
+        await transaction.get(db.doc('accounts/a'));
+        begun.open();
+        await new Promise(() => {});
+      },
+      { store: { ...store, put }, options: { leaseMs: 300 } },
+      dead,
+    );
+    void deliverAll(hangs, [1]);
+    await begun.opened;
+    const heir = process(writing(db));
+    await vi.waitFor(async () => expect(await deliverAll(heir, [1])).toEqual(processed(1)), 5_000);
+    expect((await cursor())?.last).toBe(1);
+  });
+
+  test('renewals while its transactions run, with their answers lost, never take the position back', async () => {
+    const { client, process, cursor } = inboxFifo(databases);
+    const over = client();
+    const store = firestoreFifoStore(over, system.clock);
+    let renewals = 0;
+    const put: typeof store.put = async (...args) => {
+      const answer = await store.put(...args);
+      if (++renewals > 1) throw new ToolkitError('STORE_UNAVAILABLE', 'no answer');
+      return answer;
+    };
+    const slow: InboxHandler = async (message, own) => {
+      await summing(over)(message, own);
+      await new Promise((resolve) => system.clock.after(60, () => resolve(undefined)));
+    };
+    const lasts: number[] = [];
+    const seen = over.doc('ptk-cursors/c~s').onSnapshot((snapshot) => lasts.push(snapshot.get('last') ?? 0));
+    const verdicts = await deliverAll(process(slow, { store: { ...store, put }, options: { leaseMs: 120 } }, over), [5, 4, 3, 2, 1]);
+    await vi.waitFor(() => expect(lasts.at(-1)).toBe(5));
+    seen();
+    expect(verdicts).toEqual(processed(5));
+    expect([lasts.toSorted((a, b) => a - b), renewals > 4, (await cursor())?.runId]).toEqual([lasts, true, '']);
   });
 
   test('what was parked is run in the same transactions, and leaves the park', async () => {

@@ -1,9 +1,8 @@
 import type { Firestore, Transaction } from '@google-cloud/firestore';
 import type { DedupRecord } from '../dedup/decide.ts';
-import type { Cursor } from '../fifo/cursor.ts';
 import type { FifoTransactions, Step } from '../fifo/transactions.ts';
 import type { Clock } from '../ports.ts';
-import { fieldsOf, storedOf } from './firestore.ts';
+import { fieldsOf, storedOf, unchangedSince } from './firestore.ts';
 import { codeOf, grpcCode, isConflict, storeError } from './firestore-answers.ts';
 import { parkedFields, parkedId } from './firestore-parked.ts';
 
@@ -15,7 +14,7 @@ const writes: readonly PropertyKey[] = ['create', 'set', 'update', 'delete'];
 /** Cursors in `ptk-cursors`, the park in `ptk-parked`, markers in `ptk-dedup`; all with the prefix given. */
 export function firestoreFifoTransactions(db: Firestore, clock: Pick<Clock, 'nowMs'>, prefix = ''): FifoTransactions<Transaction> {
   const park = db.collection(`${prefix}ptk-parked`);
-  const nothing = Symbol('nothing to commit');
+  const lost = Symbol('a read that lost');
   return {
     async transact(cursorKey, work) {
       const cursorRef = db.collection(`${prefix}ptk-cursors`).doc(cursorKey);
@@ -24,19 +23,18 @@ export function firestoreFifoTransactions(db: Firestore, clock: Pick<Clock, 'now
       try {
         await db.runTransaction(
           async (transaction) => {
-            const read = await transaction.get(cursorRef);
             const kept: Write[] = [];
             const onLost = () => {
               hasLost = true;
             };
             working = true;
-            const write = await work(storedOf<Cursor>(read), { begin: () => step(transaction, kept, onLost) });
+            const write = await work({ begin: () => step(transaction, kept, onLost) });
             // Whatever a handler made of a read that lost: it goes by what was not so.
-            if (!write || hasLost) throw nothing;
+            if (hasLost) throw lost;
             for (const { name, args } of kept)
               (Reflect.get(transaction, name) as (...args: unknown[]) => unknown).apply(transaction, [...args]);
             working = false;
-            transaction.set(cursorRef, fieldsOf(write.cursor, clock, 'forever'));
+            transaction.update(cursorRef, fieldsOf(write.cursor, clock, 'forever'), unchangedSince(db, write.expected));
             for (const place of write.unpark) transaction.delete(park.doc(parkedId(place)));
             if (write.park) transaction.set(park.doc(parkedId(write.park)), parkedFields(write.park, clock));
           },
@@ -45,7 +43,6 @@ export function firestoreFifoTransactions(db: Firestore, clock: Pick<Clock, 'now
         return 'committed';
       } catch (error) {
         if (hasLost || codeOf(error) === grpcCode.aborted) return 'contended';
-        if (error === nothing) return 'nothing';
         throw isConflict(error) || working ? error : storeError(error);
       }
     },

@@ -2,7 +2,7 @@ import type { DocumentReference, DocumentSnapshot, Firestore, Timestamp, Transac
 import type { DedupRecord } from '../dedup/decide.ts';
 import type { InboxStore } from '../dedup/inbox.ts';
 import { ToolkitError } from '../errors.ts';
-import type { Clock, RecordStore, Revised, Stored } from '../ports.ts';
+import type { Clock, RecordStore, Revised, Stored, Version } from '../ports.ts';
 import { fromWire, toWire } from '../wire.ts';
 import { codeOf, grpcCode, instantOf, isConflict, storeError, versionOf } from './firestore-answers.ts';
 import { watchedTransaction } from './firestore-transaction.ts';
@@ -46,7 +46,7 @@ export function firestoreRecordStore<R extends Revised>(
       beside?.(batch);
       try {
         if (expected === 'absent') batch.create(ref, fields);
-        else batch.update(ref, fields, { lastUpdateTime: instantOf(expected, instants.get(db)) });
+        else batch.update(ref, fields, unchangedSince(db, expected));
         const write = (await batch.commit()).at(-1);
         return { version: write ? known(write.writeTime) : '' };
       } catch (error) {
@@ -56,6 +56,9 @@ export function firestoreRecordStore<R extends Revised>(
     },
   };
 }
+
+/** The precondition of a write, in the client's own class of instants. */
+export const unchangedSince = (db: Firestore, version: Version) => ({ lastUpdateTime: instantOf(version, instants.get(db)) });
 
 /** The inbox: markers in the dedup collection, in one transaction with the user's own documents. */
 export function firestoreInbox(db: Firestore, clock: Pick<Clock, 'nowMs'>, collection: string): InboxStore<Transaction> {

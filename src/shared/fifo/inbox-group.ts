@@ -1,8 +1,9 @@
 import { ToolkitError } from '../errors.ts';
-import type { Context, Handler, Stored, System } from '../ports.ts';
+import type { Lease, LeaseLock } from '../lease.ts';
+import type { Context, Handler, System } from '../ports.ts';
 import { settledGet } from '../settled.ts';
 import { jittered, pause } from '../waiting.ts';
-import { type Cursor, keptFor, moved, released } from './cursor.ts';
+import { type Blocked, type Cursor, keptFor, moved, released } from './cursor.ts';
 import { arrivalOf, recentOf } from './decide.ts';
 import type { Item, Standing } from './hands.ts';
 import { createPerform, type Passes, type Stops } from './perform.ts';
@@ -20,8 +21,10 @@ export type InboxGroupParts<Transaction> = RunParts & {
 
 /** Numbers that follow each other, to be handled in one transaction. */
 export type Group = {
-  /** Of the run that holds the stream. */
-  readonly runId: string;
+  readonly lease: Lease<Cursor>;
+  /** Of the first of them. */
+  readonly attempts: number;
+  readonly blocked: Blocked | null;
   readonly items: readonly Item[];
   /** What is known to follow them. */
   readonly more: Item | undefined;
@@ -49,9 +52,9 @@ export function createInboxGroup<Transaction>(parts: InboxGroupParts<Transaction
   const perform = createPerform(parts);
 
   /** In their order, until one holds the stream up, or reads what an earlier one is to write. */
-  const handled = async ({ items, contextOf }: Group, held: Cursor, steps: Steps<Transaction>) => {
+  const handled = async ({ items, contextOf, ...group }: Group, steps: Steps<Transaction>) => {
     const passed: GroupEnd['passed'][number][] = [];
-    let { attempts, blocked } = held;
+    let { attempts, blocked } = group;
     for (const item of items) {
       const step = steps.begin();
       const performed = await perform(parts.once(step), { ...item, context: contextOf(item), attempts, blocked });
@@ -67,7 +70,7 @@ export function createInboxGroup<Transaction>(parts: InboxGroupParts<Transaction
 
   const plan = (
     group: Group,
-    held: Cursor,
+    { record: held, version }: LeaseLock<Cursor>,
     { passed, stops }: Pick<GroupEnd, 'passed' | 'stops'>,
   ): GroupEnd & { readonly write: CursorWrite } => {
     const left = group.items[passed.length] ?? group.more;
@@ -81,7 +84,7 @@ export function createInboxGroup<Transaction>(parts: InboxGroupParts<Transaction
     const next = { ...(last ? moved(held, last.item.place.seq, recent) : held), rev: held.rev + 1, blocked: last?.blocked ?? held.blocked };
     const cursor = isKept ? keptFor(next, staying.place.seq) : released(stops ? stops.change(next) : next);
     const park = stops?.parks && left ? { park: parkedFor(left.place, left.message, 'blocked', clock.nowMs(), sweepAfterMs) } : {};
-    return { passed, stops, staying, isKept, write: { cursor, unpark: passed.map(({ item }) => item.place), ...park } };
+    return { passed, stops, staying, isKept, write: { cursor, expected: version, unpark: passed.map(({ item }) => item.place), ...park } };
   };
 
   return async (group) => {
@@ -89,26 +92,37 @@ export function createInboxGroup<Transaction>(parts: InboxGroupParts<Transaction
     if (!first) throw new Error('a group has at least one number');
     const key = cursorKeyOf(first.place.consumer, first.place.stream);
     for (let tries = 1; tries <= contentionTries; tries++) {
-      let ended: ReturnType<typeof plan> | undefined;
-      const work = async (current: Stored<Cursor> | undefined, steps: Steps<Transaction>) => {
-        const held = current?.record;
-        if (!held || held.runId !== group.runId || held.last + 1 !== first.place.seq)
-          throw new ToolkitError('LEASE_LOST', 'another run took the stream');
-        ended = plan(group, held, await handled(group, held, steps));
+      let ended: (ReturnType<typeof plan> & { readonly lock: LeaseLock<Cursor> }) | undefined;
+      const work = async (steps: Steps<Transaction>) => {
+        const done = await handled(group, steps);
+        const lock = await group.lease.lock();
+        if (!lock) throw lost();
+        ended = { ...plan(group, lock, done), lock };
         return ended.write;
       };
-      try {
-        if ((await transactions.transact(key, work)) === 'committed' && ended) return ended;
-      } catch (error) {
-        // Its answer may have been lost: the cursor tells.
-        if (!ended) throw error;
-        const { cursor } = ended.write;
-        const found = (await settledGet(parts, key))?.record;
-        if (found && found.rev === cursor.rev && found.runId === cursor.runId && found.last === cursor.last) return ended;
-        throw error;
+      const outcome = await transactions.transact(key, work).catch((error: unknown) => ({ error }));
+      if (!ended) {
+        if (typeof outcome === 'object') throw outcome.error;
+        await pause(clock, jittered(system, contentionPauseMs));
+        continue;
       }
+      const { lock, write } = ended;
+      const found = await settledGet(parts, key).catch((error: unknown) => {
+        lock.release();
+        throw error;
+      });
+      lock.release(found);
+      // Also where its answer was lost.
+      if (found && isWritten(found.record, write.cursor)) return ended;
+      if (found?.record.runId !== lock.record.runId) throw lost();
+      if (typeof outcome === 'object') throw outcome.error;
       await pause(clock, jittered(system, contentionPauseMs));
     }
     throw new ToolkitError('IN_PROGRESS', 'other transactions won every time');
   };
 }
+
+const lost = () => new ToolkitError('LEASE_LOST', 'another run took the stream');
+
+const isWritten = (found: Cursor, { rev, runId, last }: Cursor): boolean =>
+  found.rev === rev && found.runId === runId && found.last === last;

@@ -17,7 +17,8 @@ export function createInboxRun<Transaction>(parts: InboxGroupParts<Transaction>)
 
   return async (turn, first) => {
     const { lease, cursor } = turn;
-    const { runId, round } = cursor;
+    const { round } = cursor;
+    let { attempts, blocked } = cursor;
     const ahead = createLookAhead(parts, turn.isParked);
     let groupSize = cursor.attempts > 0 ? 1 : parts.commitEvery;
     let standing = first;
@@ -40,7 +41,7 @@ export function createInboxRun<Transaction>(parts: InboxGroupParts<Transaction>)
 
     /** @returns undefined where a write of one handler was refused at the commit: of many nobody knows whose, so they go one by one */
     const committed = async (): Promise<GroupEnd | undefined> => {
-      const group = { runId, items: items.slice(0, groupSize), more: items[groupSize], standing, contextOf };
+      const group = { lease, attempts, blocked, items: items.slice(0, groupSize), more: items[groupSize], standing, contextOf };
       try {
         return await commit(group);
       } catch (error) {
@@ -68,6 +69,8 @@ export function createInboxRun<Transaction>(parts: InboxGroupParts<Transaction>)
         count += end.passed.length;
         const last = end.passed.at(-1)?.item.place ?? turn.place;
         items = items.slice(end.passed.length);
+        attempts = 0;
+        blocked = end.passed.at(-1)?.blocked ?? blocked;
         hands.call(last.stream, end.isKept ? last.seq : last.seq + 1);
         if (end.isKept) continue;
         await lease.drop();
