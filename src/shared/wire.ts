@@ -5,7 +5,7 @@
 export function toWire<Instant>(record: object, instant: (atMs: number) => Instant): Record<string, unknown> {
   const fields: Record<string, unknown> = {};
   for (const [name, value] of Object.entries(record)) {
-    if (typeof value === 'number' && /(At|^since)Ms$/.test(name)) fields[name.slice(0, -2)] = instant(value);
+    if (typeof value === 'number' && (name.endsWith('AtMs') || name === 'sinceMs')) fields[name.slice(0, -2)] = instant(value);
     else fields[name] = isPlain(value) ? toWire(value, instant) : value;
   }
   return fields;
@@ -18,7 +18,7 @@ export function fromWire<R>({ expireAt: _, ...fields }: Readonly<Record<string, 
 function named(fields: Readonly<Record<string, unknown>>, ms: (value: unknown) => number | undefined): Record<string, unknown> {
   const record: Record<string, unknown> = {};
   for (const [name, value] of Object.entries(fields)) {
-    const atMs = /(At|^since)$/.test(name) ? ms(value) : undefined;
+    const atMs = name.endsWith('At') || name === 'since' ? ms(value) : undefined;
     if (atMs !== undefined) record[`${name}Ms`] = atMs;
     else record[name] = isPlain(value) ? named(value, ms) : value;
   }
