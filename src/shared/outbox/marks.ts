@@ -1,34 +1,53 @@
-import { textOf } from '../errors.ts';
-import type { Log } from '../ports.ts';
 import { fitting } from './limits.ts';
 import type { Mark, StreamStore } from './store.ts';
 
 /**
- * Marks entries as published, those of all streams together: while one commit is under way the next ones gather. A mark that fails
- * costs a copy, which the relay publishes.
+ * Marks entries as published; resolves once they are.
+ * @throws STORE_UNAVAILABLE, and then a relay will publish copies
  */
-export function createMarker(streams: StreamStore, log: Log, keepMs: number): (marks: readonly Mark[]) => Promise<void> {
-  let waiting: Mark[] = [];
-  let running: Promise<void> | undefined;
-  const write = async (marks: readonly Mark[]) => {
-    // What is kept of a body counts against the size of a commit.
-    for (let start = 0, end = 0; start < marks.length; start = end) {
-      end = start + fitting(marks.slice(start), ({ entry }) => (entry.keepBody ? entry.message : null));
-      await streams.markPublished(marks.slice(start, end), keepMs).catch((error: unknown) => {
-        log.warn({ entries: end - start, reason: textOf(error) }, 'not marked as published; the relay will publish copies');
-      });
+export type Marker = (marks: readonly Mark[]) => Promise<void>;
+
+type Waiting = { readonly marks: readonly Mark[]; resolve(): void; reject(error: unknown): void };
+
+/** While so many are under way the next marks gather. */
+const commitsAtOnce = 4;
+
+/** Those of all streams share commits: a commit for each would be a call more for every stream. */
+export function createMarker(streams: StreamStore, keepMs: number): Marker {
+  const waiting: Waiting[] = [];
+  let commits = 0;
+
+  /** As many as fit one commit, one at least; what is kept of a body counts. */
+  const next = (): Waiting[] => {
+    const taken = waiting.splice(0, 1);
+    const marks = taken.flatMap((one) => one.marks);
+    for (let [other] = waiting; other; [other] = waiting) {
+      marks.push(...other.marks);
+      if (fitting(marks, ({ entry }) => (entry.keepBody ? entry.message : null)) < marks.length) break;
+      taken.push(other);
+      waiting.shift();
     }
+    return taken;
   };
-  const run = async () => {
-    for (let marks = waiting; marks.length > 0; marks = waiting) {
-      waiting = [];
-      await write(marks);
+
+  const commit = async () => {
+    commits += 1;
+    while (waiting.length > 0) {
+      const taken = next();
+      const all = taken.flatMap(({ marks }) => marks);
+      try {
+        await streams.markPublished(all, keepMs);
+        for (const { resolve } of taken) resolve();
+      } catch (error) {
+        for (const { reject } of taken) reject(error);
+      }
     }
-    running = undefined;
+    commits -= 1;
   };
-  return (marks) => {
-    waiting.push(...marks);
-    running ??= run();
-    return running;
-  };
+
+  return (marks) =>
+    new Promise((resolve, reject) => {
+      waiting.push({ marks, resolve, reject });
+      if (commits < commitsAtOnce) void commit();
+    });
 }

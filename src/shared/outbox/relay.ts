@@ -1,5 +1,5 @@
 import { textOf } from '../errors.ts';
-import { createStreamRelay, type Relayed, type RelayParts } from './stream-relay.ts';
+import { createStreamRelay, type Relayed, type RelayParts, relayMarker } from './stream-relay.ts';
 import { createUnorderedRelay, sumOf } from './unordered-relay.ts';
 
 export type { RelayParts } from './stream-relay.ts';
@@ -19,8 +19,9 @@ const streamsAtOnce = 16;
  */
 export function createRelay(parts: RelayParts): (how?: { readonly signal?: AbortSignal }) => Promise<RelayPass> {
   const { streams, system, log } = parts;
-  const relayStream = createStreamRelay(parts);
-  const relayUnordered = createUnorderedRelay(parts);
+  const mark = relayMarker(parts);
+  const relayStream = createStreamRelay(parts, mark);
+  const relayUnordered = createUnorderedRelay(parts, mark);
 
   /** A stream that cannot be worked on now is no matter of the others. */
   const relayed = (stream: string, signal: AbortSignal | undefined): Promise<Relayed | undefined> =>

@@ -1,4 +1,4 @@
-import { ToolkitError } from '../errors.ts';
+import { ToolkitError, textOf } from '../errors.ts';
 import { type Options, readOptions } from '../options.ts';
 import type { Log, Publisher, RecordStore, System } from '../ports.ts';
 import { collecting } from './collecting.ts';
@@ -80,7 +80,7 @@ export function createSequencer<Transaction = unknown>(parts: SequencerParts<Tra
     storeTimeoutMs,
     isDirect: mode === 'direct',
   });
-  const mark = createMarker(streams, log, stubTtlSeconds * 1000);
+  const mark = createMarker(streams, stubTtlSeconds * 1000);
   const publishing = { publisher, system, log, timeoutMs: handoffMs / 2 };
   const lanes = new Map<string, Lane>();
   const underWay = new Set<Promise<unknown>>();
@@ -91,6 +91,10 @@ export function createSequencer<Transaction = unknown>(parts: SequencerParts<Tra
     const done = () => underWay.delete(work);
     work.then(done, done);
     return work;
+  };
+
+  const unmarked = (error: unknown) => {
+    log.warn({ reason: textOf(error) }, 'not marked as published; the relay will publish copies');
   };
 
   const publishFresh = async (fresh: readonly Entry[], untilMs: number): Promise<Outcomes> => {
@@ -114,7 +118,7 @@ export function createSequencer<Transaction = unknown>(parts: SequencerParts<Tra
       const messageId = outcomes.get(entry.key);
       return typeof messageId === 'string' ? [{ entry, id: entryIdOf(entry), messageId }] : [];
     });
-    if (marks.length > 0) void watched(mark(marks));
+    if (marks.length > 0) void watched(mark(marks).catch(unmarked));
   };
 
   const dropIdle = (stream: string, { isNumbering, groups }: Lane) => {

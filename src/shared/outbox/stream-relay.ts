@@ -7,6 +7,7 @@ import type { Log, Publisher, RecordStore, System } from '../ports.ts';
 import { settledGet, settledPut } from '../settled.ts';
 import { decideRelay, type Entry, planRelay, type RelayLease, relayBackoffMs, tombstoneOf } from './decide.ts';
 import { requestsOf } from './limits.ts';
+import { createMarker, type Marker } from './marks.ts';
 import { outboxOptions } from './options.ts';
 import type { PendingEntry, StreamStore } from './store.ts';
 
@@ -28,15 +29,22 @@ const leaseKeepMs = 86_400_000;
 
 type Held = { readonly lease: Lease<RelayLease>; renewedAtMs: number };
 
+/** For all that one relay publishes. */
+export const relayMarker = ({ streams, options }: RelayParts): Marker =>
+  createMarker(streams, readOptions(outboxOptions, options).stubTtlSeconds * 1000);
+
 /**
  * Publishes what is pending in a stream, from the lowest number, while nobody else does (protocol 3.6, L2 to L7). A lease that is
  * outlived costs one request of copies, with the same keys and numbers.
  *
  * @returns of one stream: what became of its entries, or `undefined` while another relay holds it or its lowest entry backs off
  */
-export function createStreamRelay(parts: RelayParts): (stream: string, signal?: AbortSignal) => Promise<Relayed | undefined> {
+export function createStreamRelay(
+  parts: RelayParts,
+  mark = relayMarker(parts),
+): (stream: string, signal?: AbortSignal) => Promise<Relayed | undefined> {
   const { streams, leases, publisher, system, log } = parts;
-  const { relayLeaseMs: leaseMs, stubTtlSeconds, storeTimeoutMs } = readOptions(outboxOptions, parts.options);
+  const { relayLeaseMs: leaseMs, storeTimeoutMs } = readOptions(outboxOptions, parts.options);
   const { clock } = system;
   const storeParts = { store: leases, system, storeTimeoutMs };
 
@@ -61,8 +69,7 @@ export function createStreamRelay(parts: RelayParts): (stream: string, signal?: 
   const publish = async (request: readonly PendingEntry[]): Promise<number> => {
     const messages = request.map(({ entry }) => entry.message).filter((message) => message !== null);
     const messageIds = await publisher.publish(request[0]?.entry.topic ?? '', messages);
-    const marks = request.map(({ id, entry }, index) => ({ id, entry, messageId: messageIds[index] ?? '' }));
-    await streams.markPublished(marks, stubTtlSeconds * 1000);
+    await mark(request.map(({ id, entry }, index) => ({ id, entry, messageId: messageIds[index] ?? '' })));
     return request.length;
   };
 

@@ -2,6 +2,7 @@ import { errorCodeOf, textOf } from '../errors.ts';
 import { readOptions } from '../options.ts';
 import { relayBackoffMs } from './decide.ts';
 import { placeOf, requestsOf } from './limits.ts';
+import type { Marker } from './marks.ts';
 import { outboxOptions } from './options.ts';
 import type { PendingEntry } from './store.ts';
 import type { Relayed, RelayParts } from './stream-relay.ts';
@@ -14,9 +15,9 @@ const claimTries = 20;
  * Publishes entries without a stream: the claim of one is that it is not due again for the time of a lease, so that relays share them
  * without a lease of their own. One that fails holds no other.
  */
-export function createUnorderedRelay(parts: RelayParts): (signal?: AbortSignal) => Promise<Relayed> {
+export function createUnorderedRelay(parts: RelayParts, mark: Marker): (signal?: AbortSignal) => Promise<Relayed> {
   const { streams, publisher, system, log } = parts;
-  const { relayLeaseMs, stubTtlSeconds } = readOptions(outboxOptions, parts.options);
+  const { relayLeaseMs } = readOptions(outboxOptions, parts.options);
   const { clock } = system;
 
   const noteFailure = async (failed: PendingEntry, error: unknown): Promise<Relayed> => {
@@ -36,8 +37,7 @@ export function createUnorderedRelay(parts: RelayParts): (signal?: AbortSignal) 
       const isShared = errorCodeOf(error) === 'REFUSED' && request.length > 1;
       return sumOf(await Promise.all(request.map((one) => (isShared ? publish([one]) : noteFailure(one, error)))));
     }
-    const marks = request.map(({ id, entry }, index) => ({ id, entry, messageId: messageIds[index] ?? '' }));
-    await streams.markPublished(marks, stubTtlSeconds * 1000);
+    await mark(request.map(({ id, entry }, index) => ({ id, entry, messageId: messageIds[index] ?? '' })));
     return { published: request.length, failed: 0, dead: 0 };
   };
 
