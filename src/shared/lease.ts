@@ -116,10 +116,7 @@ class HeldLease<R extends Leased> implements Lease<R> {
   }
 
   async end(last: (record: R) => R, keepMs: number | 'forever', store?: RecordStore<R>): Promise<LeaseEnd> {
-    this.#stopBeat();
-    if (this.#state === 'held') this.#state = 'ended';
-    while (this.#renewing !== undefined) await this.#renewing;
-    this.#stopDeadline?.();
+    await this.drop();
     return this.#state === 'taken' ? 'lost' : this.#settle(last, keepMs, store);
   }
 
