@@ -170,6 +170,31 @@ describe('what waits in hand', () => {
     expect(await deliveries[1]).toEqual(ack('parked'));
   });
 
+  test('is also a copy of what another process runs, on a pull: until that one is done, or its lease is over', async () => {
+    const { system, process } = fifoProcesses('park');
+    const pulled = () => ({ ...context(), places: 100 });
+    const hold = gate();
+    const first = process()(() => hold.opened)(numbered(1), pulled());
+    await system.time.advance(0);
+    const second = process()(recording())(numbered(1), pulled());
+    let isAnswered = false;
+    void second.then(() => {
+      isAnswered = true;
+    });
+    await system.time.advance(20_000);
+    expect(isAnswered).toBe(false);
+    hold.open();
+    expect(await first).toEqual(ack('processed'));
+    await system.time.advance(leaseMs);
+    expect(await second).toEqual(ack('old'));
+
+    void process({ dies: true })(() => new Promise(() => {}))(numbered(2), pulled());
+    await system.time.advance(0);
+    const heir = process()(recording())(numbered(2), pulled());
+    await system.time.advance(leaseMs);
+    expect(await heir).toEqual(ack('processed'));
+  });
+
   test('finds by itself that another process has moved the cursor, a quarter of a second later at most', async () => {
     const { worker, process, system } = counted();
     const handle = recording();

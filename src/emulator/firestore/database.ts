@@ -164,7 +164,7 @@ export function createDatabase({ name, time, journal, kept, lockTimeoutMs, abort
     readTime: timestampOf(presentMicros()),
     begun: Buffer.alloc(0),
     get: documents.get,
-    query: (queryPlan) => runQuery(queryPlan, documents.scan(queryPlan.scope)),
+    query: (queryPlan) => runQuery(queryPlan, documents.scan(queryPlan.scope, queryPlan.equalities)),
   });
   const snapshotReader = (atMicros: number): Reader => ({
     readTime: timestampOf(atMicros),
@@ -181,7 +181,7 @@ export function createDatabase({ name, time, journal, kept, lockTimeoutMs, abort
         return documents.get(document);
       },
       query(queryPlan) {
-        const result = runQuery(queryPlan, documents.scan(queryPlan.scope));
+        const result = runQuery(queryPlan, documents.scan(queryPlan.scope, queryPlan.equalities));
         locks.lockResult(transaction, takesPart(queryPlan, result.last));
         return result;
       },

@@ -1,4 +1,5 @@
 import { idOf, parentOf } from './paths.ts';
+import { createTextIndex, type TextEquality, type TextIndex } from './text-index.ts';
 import type { Fields } from './values.ts';
 
 /** One version of a document; a change makes a new one. */
@@ -27,13 +28,15 @@ export function inScope({ parent, collectionId, allDescendants }: Scope, collect
 
 type Collection = {
   readonly documents: Map<string, StoredDocument>;
+  readonly index: TextIndex;
   /** Versions that a snapshot may still see, oldest first, with the instant from which they no longer hold. */
   past: { readonly document: StoredDocument; readonly untilMicros: number }[];
 };
 
 export type Documents = {
   get(name: string): StoredDocument | undefined;
-  scan(scope: Scope): Iterable<StoredDocument>;
+  /** All of a scope, or among them at least those that fulfil the equalities. */
+  scan(scope: Scope, equalities?: readonly TextEquality[]): Iterable<StoredDocument>;
   /** The same two as of an instant, which must not lie before `knownSinceMicros()`. */
   getAt(name: string, atMicros: number): StoredDocument | undefined;
   scanAt(scope: Scope, atMicros: number): Iterable<StoredDocument>;
@@ -69,19 +72,20 @@ export function createDocuments(kept: readonly StoredDocument[] = [], keptAtMicr
   const applyOne = ({ name, before, after }: Change, commitAtMicros: number, keepPast: boolean) => {
     if (before === after) return;
     const path = parentOf(name);
-    const collection: Collection = collections.get(path) ?? { documents: new Map(), past: [] };
+    const collection = collections.get(path) ?? emptyCollection();
     collections.set(path, collection);
     if (before && keepPast) collection.past.push({ document: before, untilMicros: commitAtMicros });
     if (after) collection.documents.set(name, after);
     else collection.documents.delete(name);
+    collection.index.replace(before, after);
     dropIfEmpty(path, collection);
   };
 
   for (const document of kept) applyOne({ name: document.name, before: undefined, after: document }, keptAtMicros, false);
   return {
     get: (name) => collections.get(parentOf(name))?.documents.get(name),
-    *scan(scope) {
-      for (const { documents } of inCollections(scope)) yield* documents.values();
+    *scan(scope, equalities = []) {
+      for (const { documents, index } of inCollections(scope)) yield* index.candidates(equalities) ?? documents.values();
     },
     getAt(name, atMicros) {
       const collection = collections.get(parentOf(name));
@@ -135,6 +139,11 @@ export function createDocuments(kept: readonly StoredDocument[] = [], keptAtMicr
       return documents;
     },
   };
+}
+
+function emptyCollection(): Collection {
+  const documents = new Map<string, StoredDocument>();
+  return { documents, index: createTextIndex(documents), past: [] };
 }
 
 function versionAt(collection: Collection, name: string, atMicros: number): StoredDocument | undefined {

@@ -2,6 +2,7 @@ import { invalidArgument } from '../grpc.ts';
 import type { StoredDocument } from './documents.ts';
 import { fieldAt } from './fields.ts';
 import { nameField, parseFieldPath } from './paths.ts';
+import type { TextEquality } from './text-index.ts';
 import { compareValues, equalValues, isNaNValue, referenceOf, typeOrder, type Value } from './values.ts';
 
 export type FieldReference = { readonly fieldPath: string };
@@ -26,11 +27,17 @@ export function operandOf(fieldPath: string): Operand {
   return (document) => fieldAt(document.fields, path);
 }
 
-/** A filter as a function, and the fields it bounds by an inequality: they decide the order of the rows. */
-export type CompiledFilter = { readonly test: Predicate; readonly inequalities: readonly string[] };
+/** A filter as a function. */
+export type CompiledFilter = {
+  readonly test: Predicate;
+  /** The fields it bounds by an inequality: they decide the order of the rows. */
+  readonly inequalities: readonly string[];
+  /** Texts that every document holds that it lets through: by these it is found. */
+  readonly equalities: readonly TextEquality[];
+};
 
 export function compileFilter(filter: Filter | null): CompiledFilter {
-  if (!filter) return { test: () => true, inequalities: [] };
+  if (!filter) return { test: () => true, inequalities: [], equalities: [] };
   switch (filter.filterType) {
     case 'compositeFilter':
       return compileComposite(filter.compositeFilter.op, filter.compositeFilter.filters.map(compileFilter));
@@ -46,8 +53,9 @@ export function compileFilter(filter: Filter | null): CompiledFilter {
 function compileComposite(op: string, parts: readonly CompiledFilter[]): CompiledFilter {
   if (parts.length === 0) throw invalidArgument('a composite filter holds no filters');
   const inequalities = parts.flatMap((part) => part.inequalities);
-  if (op === 'AND') return { inequalities, test: (document) => parts.every(({ test }) => test(document)) };
-  if (op === 'OR') return { inequalities, test: (document) => parts.some(({ test }) => test(document)) };
+  const equalities = parts.flatMap((part) => part.equalities);
+  if (op === 'AND') return { inequalities, equalities, test: (document) => parts.every(({ test }) => test(document)) };
+  if (op === 'OR') return { inequalities, equalities: [], test: (document) => parts.some(({ test }) => test(document)) };
   throw invalidArgument(`composite operator ${op} is not known`);
 }
 
@@ -76,12 +84,19 @@ function compileField(filter: { field: FieldReference | null; op: string; value:
   const operand = operandOf(field.fieldPath);
   return {
     inequalities: inequalityOperators.has(op) ? [field.fieldPath] : [],
+    equalities: op === 'EQUAL' ? textEquality(field.fieldPath, value) : [],
     // Without the field there is no index entry, so no filter finds the document.
     test: (document) => {
       const held = operand(document);
       return held !== undefined && accepts(held);
     },
   };
+}
+
+function textEquality(fieldPath: string, value: Value): TextEquality[] {
+  if (fieldPath === nameField || value.valueType !== 'stringValue') return [];
+  const [field, ...below] = parseFieldPath(fieldPath);
+  return field === undefined || below.length > 0 ? [] : [{ field, text: value.stringValue }];
 }
 
 function checkNames(op: string, value: Value): void {

@@ -2,6 +2,7 @@ import { invalidArgument, unimplemented } from '../grpc.ts';
 import { inScope, type Scope, type StoredDocument } from './documents.ts';
 import { compileFilter, type FieldReference, type Filter, type Operand, operandOf, type Predicate } from './filters.ts';
 import { checkId, type FieldPath, nameField, parentOf, parseFieldPath } from './paths.ts';
+import type { TextEquality } from './text-index.ts';
 import { compareNames } from './text-order.ts';
 import { compareValues, type Value } from './values.ts';
 
@@ -27,6 +28,7 @@ export type Row = { readonly document: StoredDocument; readonly keys: readonly V
 
 export type QueryPlan = {
   readonly scope: Scope;
+  readonly equalities: readonly TextEquality[];
   /** Those that were asked for and those that follow from the query; the last one is by name. */
   readonly orders: readonly Order[];
   /** The document as a row of the result, before offset and limit; undefined where it is none. */
@@ -45,13 +47,14 @@ export type QueryResult = { readonly rows: readonly Row[]; readonly skipped: num
 export function planQuery(parent: string, query: StructuredQuery): QueryPlan {
   if (query.findNearest) throw unimplemented('find_nearest (vector search)');
   const scope = scopeOf(parent, query.from);
-  const { test, inequalities } = compileFilter(query.where);
+  const { test, inequalities, equalities } = compileFilter(query.where);
   const orders = ordersOf(query.orderBy, inequalities);
   const limit = query.limit?.value ?? Number.POSITIVE_INFINITY;
   if (query.offset < 0 || limit < 0) throw invalidArgument(`offset is ${query.offset} and limit ${limit}; neither may be negative`);
   const within = withinCursors(orders, query);
   return {
     scope,
+    equalities,
     orders,
     rowOf(document) {
       if (!test(document)) return undefined;

@@ -39,7 +39,7 @@ function openView(plan: QueryPlan, documents: Documents): View {
   const held = new Set<string>();
   return {
     first() {
-      const shown = runQuery(plan, documents.scan(plan.scope)).rows.map(({ document }) => document);
+      const shown = runQuery(plan, documents.scan(plan.scope, plan.equalities)).rows.map(({ document }) => document);
       for (const { name } of shown) held.add(name);
       return { shown, gone: [] };
     },
@@ -57,7 +57,7 @@ function windowView(plan: QueryPlan, documents: Documents): View {
   let held: ReadonlyMap<string, StoredDocument> = new Map();
   let last: Row | undefined;
   const again = (): ViewChange => {
-    const result = runQuery(plan, documents.scan(plan.scope));
+    const result = runQuery(plan, documents.scan(plan.scope, plan.equalities));
     const before = held;
     held = new Map(result.rows.map(({ document }) => [document.name, document]));
     last = result.last;

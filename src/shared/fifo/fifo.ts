@@ -75,16 +75,26 @@ export function fifoWith(parts: FifoParts): (runOf: (parts: FifoRunParts) => Run
   /** The stream, or why not: what is early or busy waits in this process first, where a run takes it from, and looks again. */
   const takeInTurn = async (seat: Seat): Promise<Taken | 'answered'> => {
     const untilMs = clock.monotonicMs() + holdMs;
-    const mayHold = () => clock.monotonicMs() < untilMs && mayWait(seat.context);
     for (let isCalled = false; ; ) {
+      const leftMs = mayWait(seat.context) ? untilMs - clock.monotonicMs() : 0;
       // A run of this process may be about to come to it.
-      const looks = isCalled || !(hands.isRunning(seat.place.stream) && mayHold());
+      const looks = isCalled || leftMs <= 0 || !hands.isRunning(seat.place.stream);
       const taken = looks ? await take(seat.place, seat.message, seat.place.seq) : undefined;
-      if (taken && !(isWaiting(taken) && mayHold())) return taken;
-      const called = await seat.wait(untilMs - clock.monotonicMs());
+      const waitMs = taken ? waitFor(taken, leftMs, seat.context) : leftMs;
+      if (taken && waitMs <= 0) return taken;
+      const called = await seat.wait(waitMs);
       if (called === 'answered') return called;
       isCalled = called === 'again';
     }
+  };
+
+  /**
+   * How long a delivery waits here for its turn; a copy of the very number that is run waits as long as it may take: given back it would come again at
+   * once, and use up the delivery attempts of what may be the only copy, if the one that runs it dies. A push cannot wait, its request would end.
+   */
+  const waitFor = (taken: Taken, leftMs: number, context: Context): number => {
+    if (taken.kind === 'own' && context.places !== undefined && mayWait(context)) return Math.max(leftMs, taken.retryAfterMs);
+    return isWaiting(taken) ? leftMs : 0;
   };
 
   /** Parked first and looked at again then (protocol 4.3, F3 and F4): who gives the stream up looks in the other order. */

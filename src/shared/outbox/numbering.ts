@@ -21,6 +21,7 @@ export type Numbered = {
 };
 
 const commitTries = 20;
+const fullLookEvery = 3;
 /** How many streams' counters are remembered; another one costs a read. */
 const rememberedCounters = 10_000;
 
@@ -50,6 +51,19 @@ export function createNumbering({ streams, system, handoffMs, storeTimeoutMs, is
       );
     remember(stream, seen.state);
     return seen;
+  };
+
+  /**
+   * After a lost race the first entry speaks for all: a commit is there whole or not at all. All are looked at where it is there, where the
+   * counter has not moved, so that one of them must have been what was refused, and now and then in any case.
+   */
+  const lookAfter = async (stream: string, rest: readonly Unnumbered[], before: CounterState | undefined, isRace: boolean) => {
+    if (isRace && before && rest.length > 1) {
+      const seen = await look(stream, rest.slice(0, 1));
+      const hasMoved = 'version' in seen.state && !('version' in before && before.version === seen.state.version);
+      if (hasMoved && !seen.entries[0]) return { ...seen, entries: rest.map(() => undefined) };
+    }
+    return await look(stream, rest);
   };
 
   return async (stream: string, group: readonly Unnumbered[]): Promise<Numbered> => {
@@ -94,7 +108,7 @@ export function createNumbering({ streams, system, handoffMs, storeTimeoutMs, is
         for (const entry of planned.entries) sent.set(entry.key, entry);
         await pause(clock, jittered(system, 10 * tries));
       }
-      const seen = await look(stream, rest);
+      const seen = await lookAfter(stream, rest, state, failure === undefined && tries % fullLookEvery !== 0);
       // A commit of this call, and the last that was planned: with another version to start from the ones before are dead for ever.
       if (isDirect && planned && 'counter' in seen.state && seen.state.counter.runId === runId)
         return { fresh: planned.entries, old, refused };
