@@ -6,7 +6,7 @@ import { type Counter, type CounterState, counterFault, type Entry, type Numberi
 import { entryIdOf, type PendingEntry, type StreamStore } from '../outbox/store.ts';
 import type { Clock } from '../ports.ts';
 import { fieldsOf, storedOf } from './firestore.ts';
-import { codeOf, guarded, instantOf, shardOf, unlessConflict, versionOf } from './firestore-answers.ts';
+import { codeOf, committed, guarded, instantOf, shardOf, unlessConflict, versionOf } from './firestore-answers.ts';
 
 export { firestoreFifoStore } from './firestore-fifo.ts';
 
@@ -67,8 +67,7 @@ export function firestoreStreamStore(db: Firestore, clock: Pick<Clock, 'nowMs'>,
       for (const entry of entries) batch.create(entryOf(stream, entry.key), fieldsOfEntry(entry, entry));
       let version = '';
       const applied = await unlessConflict(async () => {
-        const [first] = await batch.commit();
-        if (first) version = known(first.writeTime);
+        [version = ''] = await committed(batch, Instant !== undefined, known);
       });
       return applied ? { counter, version } : undefined;
     },
@@ -105,7 +104,7 @@ export function firestoreStreamStore(db: Firestore, clock: Pick<Clock, 'nowMs'>,
         // Whole, and not changed: of one that is gone the others must be marked all the same.
         batch.set(outbox.doc(id), fieldsOfEntry(stub, entry, keepMs));
       }
-      await guarded(() => batch.commit());
+      await guarded(() => committed(batch, Instant !== undefined, known));
     },
 
     async find(stream, epoch, seq) {
@@ -154,7 +153,7 @@ export function firestoreStreamStore(db: Firestore, clock: Pick<Clock, 'nowMs'>,
       });
       let versions: string[] = [];
       const applied = await unlessConflict(async () => {
-        versions = (await batch.commit()).map(({ writeTime }) => known(writeTime));
+        versions = await committed(batch, Instant !== undefined, known);
       });
       return applied ? claimed.map((one, index) => ({ ...one, version: versions[index] ?? '' })) : undefined;
     },

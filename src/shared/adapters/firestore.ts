@@ -4,7 +4,7 @@ import type { InboxStore } from '../dedup/inbox.ts';
 import { ToolkitError } from '../errors.ts';
 import type { Clock, RecordStore, Revised, Stored, Version } from '../ports.ts';
 import { fromWire, toWire } from '../wire.ts';
-import { codeOf, grpcCode, instantOf, isConflict, storeError, versionOf } from './firestore-answers.ts';
+import { codeOf, committed, grpcCode, instantOf, isConflict, storeError, versionOf } from './firestore-answers.ts';
 import { watchedTransaction } from './firestore-transaction.ts';
 
 export { createOnce } from './create-once.ts';
@@ -47,8 +47,7 @@ export function firestoreRecordStore<R extends Revised>(
       try {
         if (expected === 'absent') batch.create(ref, fields);
         else batch.update(ref, fields, unchangedSince(db, expected));
-        const write = (await batch.commit()).at(-1);
-        return { version: write ? known(write.writeTime) : '' };
+        return { version: (await committed(batch, instants.has(db), known)).at(-1) ?? '' };
       } catch (error) {
         if (!isConflict(error)) throw storeError(error);
         return { conflict: await read(ref) };
