@@ -40,7 +40,12 @@ export interface Meter {
 export type Version = string;
 
 /** What one run has written about a key. Each write raises `rev`, so every write is a change and `rev` fences. */
-export type Revised = { readonly rev: number; readonly runId: string };
+export type Revised = {
+  readonly rev: number;
+  /** Empty where nobody holds the key; `freedBy` then says whose write it is. */
+  readonly runId: string;
+  readonly freedBy?: string;
+};
 
 /** `writtenAtMs` and `nowMs`: when the record was written, and this read, both by the store's clock. */
 export type Stored<R> = { readonly record: R; readonly version: Version; readonly writtenAtMs: number; readonly nowMs: number };

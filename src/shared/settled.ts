@@ -43,12 +43,15 @@ export async function settledPut<R extends Revised>(
       if (read === 'unread') continue;
       current = read;
     }
-    if (current && current.record.rev === record.rev && current.record.runId === record.runId) {
+    if (current && isWrite(record, current.record)) {
       return { kind: 'applied', version: current.version, sentAtMs };
     }
     if ((current?.version ?? 'absent') !== expected) return { kind: 'lost', current, sentAtMs };
   }
 }
+
+const isWrite = ({ rev, runId, freedBy }: Revised, stored: Revised): boolean =>
+  stored.rev === rev && stored.runId === runId && stored.freedBy === freedBy;
 
 /**
  * What is stored, within the time allowed.

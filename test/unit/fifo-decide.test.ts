@@ -105,9 +105,9 @@ describe('decideSequence', () => {
 });
 
 describe('decideNewEpoch', () => {
-  const rules = { follows: false, startAt: 1, nowMs: 77 } as const;
+  const rules = { writeId: 'w', follows: false, startAt: 1, nowMs: 77 } as const;
   test('stops the stream, where nobody holds it', () => {
-    const write = { rev: 10, last: 5, epoch: 100, runId: '', blocked: { seq: 3, reason: 'epoch', sinceMs: 77, epoch: 101 } };
+    const write = { rev: 10, last: 5, epoch: 100, runId: '', freedBy: 'w', blocked: { seq: 3, reason: 'epoch', sinceMs: 77, epoch: 101 } };
     expect(decideNewEpoch(stored(), { epoch: 101, sequence: 3 }, rules)).toMatchObject(write);
     expect(decideNewEpoch(stored({ runId: 'other' }, 499), { epoch: 101, sequence: 3 }, rules)).toBeUndefined();
     expect(decideNewEpoch(stored({ runId: 'other' }, 500), { epoch: 101, sequence: 3 }, rules)).toMatchObject(write);
@@ -134,25 +134,40 @@ describe('what becomes of a cursor', () => {
   });
 
   test('released it stays where it was, and only a failure counts', () => {
-    expect(released(held)).toMatchObject({ last: 5, runId: '', by: 0, attempts: 2 });
+    expect(released(held)).toMatchObject({ last: 5, runId: '', freedBy: 'mine', by: 0, attempts: 2 });
+    expect(released(released(held))).toMatchObject({ runId: '', freedBy: 'mine' });
     expect(failed(held)).toMatchObject({ last: 5, runId: '', by: 0, attempts: 3 });
     expect(stopped(held, 7)).toMatchObject({ last: 5, runId: '', by: 0, blocked });
   });
 
   test('a skip goes one number on and remembers it, of the last thousand', () => {
     const long = cursor({ skipped: Array.from({ length: 1_000 }, (_, index) => index) });
-    expect(skippedNext(cursor({ blocked, attempts: 3 }))).toMatchObject({ rev: 10, last: 6, attempts: 0, blocked: null, skipped: [6] });
-    expect([skippedNext(long).skipped.length, skippedNext(long).skipped[0]]).toEqual([1_000, 1]);
+    expect(skippedNext(cursor({ blocked, attempts: 3 }), 'w')).toMatchObject({
+      rev: 10,
+      last: 6,
+      attempts: 0,
+      blocked: null,
+      skipped: [6],
+      freedBy: 'w',
+    });
+    expect([skippedNext(long, 'w').skipped.length, skippedNext(long, 'w').skipped[0]]).toEqual([1_000, 1]);
   });
 
   test('a replay goes back, in another round', () => {
     const before = cursor({ recent, skipped: [2, 5], start: 4 });
-    expect(replayedFrom(before, 5)).toMatchObject({ rev: 10, last: 4, start: 4, round: 1, skipped: [2], recent: [recent[0]] });
-    expect(replayedFrom(before, 2)).toMatchObject({ last: 1, start: 2 });
+    expect(replayedFrom(before, 'w', 5)).toMatchObject({ rev: 10, last: 4, start: 4, round: 1, skipped: [2], recent: [recent[0]] });
+    expect(replayedFrom(before, 'w', 2)).toMatchObject({ last: 1, start: 2 });
   });
 
   test('another epoch keeps the round', () => {
-    expect(inEpoch(cursor({ round: 3 }), 200, 1)).toMatchObject({ rev: 10, epoch: 200, round: 3, prevEpoch: 100, prevLast: 5, recent: [] });
+    expect(inEpoch(cursor({ round: 3 }), 'w', 200, 1)).toMatchObject({
+      rev: 10,
+      epoch: 200,
+      round: 3,
+      prevEpoch: 100,
+      prevLast: 5,
+      recent: [],
+    });
   });
 });
 

@@ -1,9 +1,10 @@
 import { describe, expect, test } from 'vitest';
+import { ToolkitError } from '../../src/shared/errors.ts';
 import { freshCursor } from '../../src/shared/fifo/cursor.ts';
 import type { Entry } from '../../src/shared/outbox/decide.ts';
 import { ack, nack } from '../../src/shared/verdict.ts';
 import { context, fifoProcesses, leaseMs, numbered, recording } from '../support/fifo-processes.ts';
-import { settled } from '../support/manual-system.ts';
+import { gate, settled } from '../support/manual-system.ts';
 import { recordingPublisher } from '../support/recording-publisher.ts';
 
 const nothing = { run: 0, removed: 0, gaps: 0, blocked: 0 };
@@ -36,6 +37,24 @@ describe('a newer epoch', () => {
     expect(await deliver(numbered(1), context())).toEqual(ack('old'));
     expect(await deliver(numbered(2), context())).toMatchObject({ kind: 'deadLetter', reason: 'oldEpoch' });
     expect(handle.runs).toEqual([1, 1, 2]);
+  });
+
+  test('stops a stream whose lease is over; the run that outlived it is told so, and acks nothing', async () => {
+    const { system, process, records, cursor } = parking();
+    const hold = gate();
+    let puts = 0;
+    let isCut = true;
+    const store: typeof records = {
+      get: (key) => (isCut && puts > 0 ? Promise.reject(new ToolkitError('STORE_UNAVAILABLE', 'cut off')) : records.get(key)),
+      put: (...args) => (isCut && puts++ > 0 ? Promise.reject(new ToolkitError('STORE_UNAVAILABLE', 'cut off')) : records.put(...args)),
+    };
+    const outlived = process({ store })(() => hold.opened)(numbered(1), context());
+    await system.time.advance(leaseMs);
+    expect(await process()(recording())(numbered(1, epoch(200)), context())).toEqual(ack('parked'));
+    isCut = false;
+    hold.open();
+    expect(await settled(system, outlived)).toEqual(nack('leaseLost'));
+    expect(await cursor()).toMatchObject({ last: 0, epoch: 100, blocked: { reason: 'epoch' } });
   });
 
   test('waits while the stream is held, and is found by the sweep', async () => {

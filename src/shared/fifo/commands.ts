@@ -1,5 +1,5 @@
 import { type Options, readOptions } from '../options.ts';
-import type { DeadLetters, Log, Stored, System } from '../ports.ts';
+import type { DeadLetters, Log, Stored, System, Version } from '../ports.ts';
 import { settledGet, settledPut } from '../settled.ts';
 import { within } from '../waiting.ts';
 import { type Blocked, type Cursor, cursorOf, freshCursor, inEpoch, replayedFrom, resumed, skippedNext } from './cursor.ts';
@@ -97,7 +97,7 @@ export function createFifoCommands(parts: FifoCommandParts): FifoCommands {
   const change = async (
     stream: string,
     force: boolean | undefined,
-    plan: (cursor: Cursor | undefined) => Promise<((cursor: Cursor) => Cursor) | string>,
+    plan: (cursor: Cursor | undefined) => Promise<((cursor: Cursor, writeId: string) => Cursor) | string>,
     unpark: readonly Place[] = [],
   ): Promise<CommandOutcome> => {
     const key = cursorKeyOf(consumer, stream);
@@ -107,13 +107,19 @@ export function createFifoCommands(parts: FifoCommandParts): FifoCommands {
     const before = current && cursorOf(current.record, `of stream ${stream}`);
     const next = await plan(before);
     if (typeof next === 'string') return refused(next);
-    const base = before ?? freshCursor(0, 1);
-    const claim = { ...base, rev: base.rev + 1, runId: system.randomId(), by: 0, started: 0, leaseMs: commandLeaseMs };
-    const claimed = await settledPut(storeParts, key, claim, current?.version ?? 'absent', 'forever');
-    if (claimed.kind === 'lost') return refused(`stream ${stream} was changed by another process; try again`);
-    const write = { ...next(claim), rev: claim.rev + 1, runId: '', by: 0 };
-    const written = await settledPut({ ...storeParts, store: store.beside({ unpark }) }, key, write, claimed.version, 'forever');
-    if (written.kind === 'lost') return refused(`stream ${stream} was taken by another process meanwhile; try again`);
+    const writeId = system.randomId();
+    const changed = refused(`stream ${stream} was changed by another process; try again`);
+    let expected: Version | 'absent' = 'absent';
+    let held = freshCursor(0, 1);
+    if (current && before) {
+      held = { ...before, rev: before.rev + 1, runId: writeId, by: 0, started: 0, leaseMs: commandLeaseMs };
+      const claimed = await settledPut(storeParts, key, held, current.version, 'forever');
+      if (claimed.kind === 'lost') return changed;
+      expected = claimed.version;
+    }
+    const write = { ...next(held, writeId), rev: held.rev + 1 };
+    const written = await settledPut({ ...storeParts, store: store.beside({ unpark }) }, key, write, expected, 'forever');
+    if (written.kind === 'lost') return changed;
     log.info({ consumer, stream, last: write.last, epoch: write.epoch, round: write.round }, 'stream changed by an operator');
     await wake(stream);
     return { kind: 'done', status: await statusOf(stream, await settledGet(storeParts, key)) };
@@ -160,11 +166,11 @@ export function createFifoCommands(parts: FifoCommandParts): FifoCommands {
         const epoch = asked ?? cursor?.blocked?.epoch ?? Math.max(lowest?.epoch ?? 0, cursor?.epoch ?? 0);
         if (epoch === 0) return `stream ${stream} has neither a cursor nor parked messages, so its epoch must be given`;
         if (cursor && epoch < cursor.epoch) return `epoch ${epoch} of stream ${stream} is over; it has ${cursor.epoch}`;
-        return (claimed) => {
-          if (!cursor) return { ...freshCursor(epoch, to + 1), rev: claimed.rev };
-          if (epoch > cursor.epoch) return { ...inEpoch(claimed, epoch, 1), last: to };
+        return (claimed, writeId) => {
+          if (!cursor) return { ...freshCursor(epoch, to + 1), freedBy: writeId };
+          if (epoch > cursor.epoch) return { ...inEpoch(claimed, writeId, epoch, 1), last: to };
           const recent = claimed.recent.filter(({ seq }) => seq <= to);
-          return { ...resumed(claimed), last: to, start: Math.min(claimed.start, to + 1), recent };
+          return { ...resumed(claimed, writeId), last: to, start: Math.min(claimed.start, to + 1), recent };
         };
       });
     },
@@ -174,7 +180,7 @@ export function createFifoCommands(parts: FifoCommandParts): FifoCommands {
         if (!cursor) return `stream ${stream} has no cursor of consumer ${consumer}`;
         if (!Number.isSafeInteger(from) || from < 1 || from > cursor.last + 1)
           return `from is ${from}; it must be a number from 1 to ${cursor.last + 1}, the next one of stream ${stream}`;
-        return (claimed) => replayedFrom(claimed, from);
+        return (claimed, writeId) => replayedFrom(claimed, writeId, from);
       });
     },
   };

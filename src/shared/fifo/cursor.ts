@@ -29,6 +29,8 @@ export type Cursor = {
   readonly round: number;
   /** Who holds the stream; empty when nobody does. */
   readonly runId: string;
+  /** While nobody does: whose write left it so. */
+  readonly freedBy: string;
   /** Number of the delivery on whose behalf the lease is held. */
   readonly by: number;
   /** Number whose handler may have begun. */
@@ -55,6 +57,7 @@ export const freshCursor = (epoch: number, start: number): Cursor => ({
   prevLast: 0,
   round: 0,
   runId: '',
+  freedBy: '',
   by: 0,
   started: 0,
   leaseMs: 0,
@@ -74,14 +77,22 @@ export function cursorOf(record: Partial<Cursor>, key: string): Cursor {
   const cursor = { ...freshCursor(Number.NaN, 1), ...record };
   const unfit = numbers.find((name) => !Number.isSafeInteger(cursor[name]) || cursor[name] < 0);
   const lists = Array.isArray(cursor.skipped) && Array.isArray(cursor.recent);
-  if (unfit === undefined && lists && typeof cursor.runId === 'string' && typeof cursor.blocked === 'object') return cursor;
+  if (
+    unfit === undefined &&
+    lists &&
+    typeof cursor.runId === 'string' &&
+    typeof cursor.freedBy === 'string' &&
+    typeof cursor.blocked === 'object'
+  )
+    return cursor;
   throw new ToolkitError(
     'RECORD_UNREADABLE',
     `the cursor ${key} has ${unfit === undefined ? 'fields of other forms' : `${unfit} ${cursor[unfit]}`}`,
   );
 }
 
-const free = { runId: '', by: 0 } as const;
+/** By its own run, or by a write that held it not: two of these on one version must not be taken for each other. */
+const freed = (cursor: Cursor, writeId: string): Cursor => ({ ...cursor, runId: '', freedBy: writeId, by: 0 });
 
 /** Moved behind a number that is done, with those of the numbers up to it that are to be remembered. */
 export const moved = (cursor: Cursor, last: number, recent: readonly Recent[]): Cursor => ({
@@ -95,10 +106,10 @@ export const moved = (cursor: Cursor, last: number, recent: readonly Recent[]): 
 export const keptFor = (cursor: Cursor, by: number): Cursor => ({ ...cursor, by, started: cursor.last + 1 });
 
 /** Where it was, and the stream free for the next try. */
-export const released = (cursor: Cursor): Cursor => ({ ...cursor, ...free });
+export const released = (cursor: Cursor): Cursor => (cursor.runId === '' ? cursor : freed(cursor, cursor.runId));
 
 /** The same after a failure, which counts. */
-export const failed = (cursor: Cursor): Cursor => ({ ...cursor, ...free, attempts: cursor.attempts + 1 });
+export const failed = (cursor: Cursor): Cursor => ({ ...released(cursor), attempts: cursor.attempts + 1 });
 
 /** The stream stands still at the number that follows. */
 export const stopped = (cursor: Cursor, sinceMs: number): Cursor => ({
@@ -107,15 +118,15 @@ export const stopped = (cursor: Cursor, sinceMs: number): Cursor => ({
 });
 
 /** Numbers of a newer epoch wait until an operator has said what becomes of this one. */
-export const heldByEpoch = (cursor: Cursor, epoch: number, seq: number, sinceMs: number): Cursor => ({
-  ...cursor,
+export const heldByEpoch = (cursor: Cursor, writeId: string, blocked: Pick<Blocked, 'epoch' | 'seq' | 'sinceMs'>): Cursor => ({
+  ...freed(cursor, writeId),
   rev: cursor.rev + 1,
-  blocked: { seq, reason: 'epoch', sinceMs, epoch },
+  blocked: { ...blocked, reason: 'epoch' },
 });
 
 /** The position in another epoch; what came before is remembered, so that late copies of it are known. */
-export const inEpoch = (cursor: Cursor, epoch: number, start: number): Cursor => ({
-  ...freshCursor(epoch, start),
+export const inEpoch = (cursor: Cursor, writeId: string, epoch: number, start: number): Cursor => ({
+  ...freed(freshCursor(epoch, start), writeId),
   rev: cursor.rev + 1,
   prevEpoch: cursor.epoch,
   prevLast: cursor.last,
@@ -123,9 +134,8 @@ export const inEpoch = (cursor: Cursor, epoch: number, start: number): Cursor =>
 });
 
 /** One number on, without its message. */
-export const skippedNext = (cursor: Cursor): Cursor => ({
-  ...cursor,
-  ...free,
+export const skippedNext = (cursor: Cursor, writeId: string): Cursor => ({
+  ...freed(cursor, writeId),
   rev: cursor.rev + 1,
   last: cursor.last + 1,
   attempts: 0,
@@ -134,11 +144,16 @@ export const skippedNext = (cursor: Cursor): Cursor => ({
 });
 
 /** Goes on where it stood. */
-export const resumed = (cursor: Cursor): Cursor => ({ ...cursor, ...free, rev: cursor.rev + 1, attempts: 0, blocked: null });
+export const resumed = (cursor: Cursor, writeId: string): Cursor => ({
+  ...freed(cursor, writeId),
+  rev: cursor.rev + 1,
+  attempts: 0,
+  blocked: null,
+});
 
 /** Goes back, so that its numbers from there are handled again. */
-export const replayedFrom = (cursor: Cursor, from: number): Cursor => ({
-  ...resumed(cursor),
+export const replayedFrom = (cursor: Cursor, writeId: string, from: number): Cursor => ({
+  ...resumed(cursor, writeId),
   last: from - 1,
   start: Math.min(cursor.start, from),
   round: cursor.round + 1,

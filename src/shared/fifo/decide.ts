@@ -106,13 +106,12 @@ function decideOldEpoch({ epoch, prevEpoch, prevLast }: Cursor, arrival: Arrival
 export function decideNewEpoch(
   current: Stored<Cursor>,
   { epoch, sequence }: Pick<Arrival, 'epoch' | 'sequence'>,
-  rules: { readonly follows: boolean; readonly startAt: StartAt; readonly nowMs: number },
+  rules: { readonly writeId: string; readonly follows: boolean; readonly startAt: StartAt; readonly nowMs: number },
 ): Cursor | undefined {
   const cursor = cursorOf(current.record, 'of the stream');
   if (heldMs(current) > 0 || cursor.blocked) return undefined;
-  const idle = { ...cursor, runId: '', by: 0 };
-  if (rules.follows) return inEpoch(idle, epoch, rules.startAt === 'firstSeen' ? sequence : 1);
-  return heldByEpoch(idle, epoch, sequence, rules.nowMs);
+  if (rules.follows) return inEpoch(cursor, rules.writeId, epoch, rules.startAt === 'firstSeen' ? sequence : 1);
+  return heldByEpoch(cursor, rules.writeId, { epoch, seq: sequence, sinceMs: rules.nowMs });
 }
 
 /** When an early message that is given back is worth another look: the further ahead, the later; at most a second. */

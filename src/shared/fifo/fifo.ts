@@ -75,12 +75,12 @@ export function fifoWith(parts: FifoParts): (runOf: (parts: FifoRunParts) => Run
   /** The stream, or why not: what is early or busy waits in this process first, where a run takes it from, and looks again. */
   const takeInTurn = async (seat: Seat): Promise<Taken | 'answered'> => {
     const untilMs = clock.monotonicMs() + holdMs;
+    const leftMs = () => (mayWait(seat.context) ? untilMs - clock.monotonicMs() : 0);
     for (let isCalled = false; ; ) {
-      const leftMs = mayWait(seat.context) ? untilMs - clock.monotonicMs() : 0;
       // A run of this process may be about to come to it.
-      const looks = isCalled || leftMs <= 0 || !hands.isRunning(seat.place.stream);
+      const looks = isCalled || leftMs() <= 0 || !hands.isRunning(seat.place.stream);
       const taken = looks ? await take(seat.place, seat.message, seat.place.seq) : undefined;
-      const waitMs = taken ? waitFor(taken, leftMs, seat.context) : leftMs;
+      const waitMs = taken ? waitFor(taken, leftMs(), seat.context) : leftMs();
       if (taken && waitMs <= 0) return taken;
       const called = await seat.wait(waitMs);
       if (called === 'answered') return called;

@@ -45,7 +45,9 @@ export function createGapDoctor(parts: GapParts): (first: Place, before: number,
     // Without a cursor nobody knows where the consumer stands; that is for an operator.
     if (!current || current.record.epoch !== epoch || current.record.last + 1 !== seq) return false;
     if (heldMs(current) > 0 || current.record.blocked) return false;
-    return (await settledPut(parts, key, skippedNext(current.record), current.version, 'forever')).kind === 'applied';
+    return (
+      (await settledPut(parts, key, skippedNext(current.record, parts.system.randomId()), current.version, 'forever')).kind === 'applied'
+    );
   };
 
   const lookUp = async ({ ledger, publisher, onMissing }: Gaps, place: Place): Promise<string> => {

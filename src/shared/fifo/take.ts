@@ -48,12 +48,13 @@ export function createTake(parts: TakeParts): Take {
     await pause(clock, parts.startSettleMs);
     const lowest = (await bounded('lowest', store.lowest(consumer, place.stream))) ?? place;
     // Whoever is first decides for all.
-    await settledPut(parts, key, { ...freshCursor(lowest.epoch, lowest.seq), rev: 1 }, 'absent', 'forever');
+    await settledPut(parts, key, { ...freshCursor(lowest.epoch, lowest.seq), rev: 1, freedBy: system.randomId() }, 'absent', 'forever');
     log.info({ stream: place.stream, epoch: lowest.epoch, seq: lowest.seq }, 'stream starts at the first number seen');
   };
 
   const newEpoch = async (key: string, current: Stored<Cursor>, { stream, epoch, seq }: Place): Promise<'changed' | 'waits'> => {
-    const write = decideNewEpoch(current, { epoch, sequence: seq }, { follows: parts.follows, startAt, nowMs: clock.nowMs() });
+    const rules = { writeId: system.randomId(), follows: parts.follows, startAt, nowMs: clock.nowMs() };
+    const write = decideNewEpoch(current, { epoch, sequence: seq }, rules);
     if (!write) return 'waits';
     const put = await settledPut(parts, key, write, current.version, 'forever');
     if (put.kind === 'lost') return 'changed';
