@@ -39,17 +39,8 @@ test('54: 500 messages of 3 streams, shuffled, each tenth twice, to two processe
     await pause(system.clock, random() * longestMs);
     inFlight.set(stream, now - 1);
   };
-  const byProcess = [0, 0];
   const subscription = await world.subscribe();
-  for (const index of byProcess.keys()) {
-    world.consumer({
-      subscription,
-      handle: async (message, context) => {
-        byProcess[index] = (byProcess[index] ?? 0) + 1;
-        await handle(message, context);
-      },
-    });
-  }
+  for (const _ of [1, 2]) world.consumer({ subscription, handle });
   const all = shuffled([...numbered, ...copies], random);
   for (let from = 0; from < all.length; from += 50) await publisher.publish(topic, all.slice(from, from + 50));
 
@@ -57,6 +48,7 @@ test('54: 500 messages of 3 streams, shuffled, each tenth twice, to two processe
   await untilAcked();
   for (const [stream, last] of streams) expect(seqs(stream)).toEqual(upTo(last));
   expect([mostInFlight, all.length, await parked()]).toEqual([1, 550, []]);
-  expect(Math.min(...byProcess)).toBeGreaterThan(0);
+  // Whoever holds a stream runs it on, so of the runs one process may have had all.
+  expect(Math.min(...world.received)).toBeGreaterThan(50);
   expect(world.deadLetters.kept).toEqual([]);
 }, 60_000);

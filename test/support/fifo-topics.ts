@@ -44,6 +44,7 @@ export function fifoTopics(databases: Databases<Time>, time?: ManualTime) {
     await pubsub.createTopic(topic);
     const publisher = pubsubPublisher(pubsub);
     const runs: Run[] = [];
+    const received: number[] = [];
     const meter = keptMeter();
     const deadLetters = keptDeadLetters();
     const logged: { level: string; text: string; fields: object }[] = [];
@@ -65,6 +66,8 @@ export function fifoTopics(databases: Databases<Time>, time?: ManualTime) {
       pubsub,
       publisher,
       runs,
+      /** Deliveries by process. */
+      received,
       meter,
       deadLetters,
       logged,
@@ -91,10 +94,14 @@ export function fifoTopics(databases: Databases<Time>, time?: ManualTime) {
           runs.push({ stream, seq: Number(attributes['ptk-seq']), data: Buffer.from(data).toString(), attempt: deliveryAttempt });
           return handle(message, context);
         });
+        const process = received.push(0) - 1;
         const minAckDeadline = Duration.from({ seconds: never.ackDeadlineSeconds });
         const pull = startPull({
           subscription: pubsubClient().subscription(subscription, { minAckDeadline }),
-          handle: fifo,
+          handle: Object.assign((...delivery: Parameters<typeof fifo>) => {
+            received[process] = (received[process] ?? 0) + 1;
+            return fifo(...delivery);
+          }, fifo),
           deadLetters,
           system: real,
           log,
