@@ -1,6 +1,10 @@
 import { describe, expect, test } from 'vitest';
+import { memoryRecordStore } from '../../src/shared/adapters/memory.ts';
+import type { DedupRecord } from '../../src/shared/dedup/decide.ts';
+import { createDedup } from '../../src/shared/dedup/dedup.ts';
 import { freshCursor } from '../../src/shared/fifo/cursor.ts';
 import { ack } from '../../src/shared/verdict.ts';
+import { silentLog } from '../../src/testing/doubles.ts';
 import { context, fifoProcesses, leaseMs, numbered, recording } from '../support/fifo-processes.ts';
 import { gate } from '../support/manual-system.ts';
 
@@ -183,6 +187,17 @@ describe('replay', () => {
       ['3', 1],
     ]);
     expect(await cursor()).toMatchObject({ last: 3, round: 1 });
+  });
+
+  test('has them handled again though dedup has seen them, once', async () => {
+    const { system, process, commands } = fifoProcesses('park');
+    const dedup = createDedup({ consumer: 'c', store: memoryRecordStore<DedupRecord>(system.clock), system, log: silentLog });
+    const handle = recording();
+    const worker = process()(dedup(handle));
+    for (const number of [1, 2]) await worker(numbered(number), context());
+    await commands().replay('s', 1);
+    for (const number of [1, 2, 1, 2]) await worker(numbered(number), context());
+    expect(handle.runs).toEqual([1, 2, 1, 2]);
   });
 
   test.each([0, 3, 1.5])('from %s of a stream whose next number is 2 is refused', async (from) => {

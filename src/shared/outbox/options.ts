@@ -13,7 +13,7 @@ export const outboxOptions = {
     min: 1_000,
     max: 600_000,
     env: 'OUTBOX_RELAY_LEASE_MS',
-    about: 'How long one relay may hold a stream before another may take it; renewed before each request.',
+    about: 'How long one relay may hold a stream before another may take it; renewed when a third of it is over.',
   },
   relayPollMs: {
     default: 10_000,
