@@ -1,4 +1,5 @@
 import { type ErrorCode, errorCodeOf, textOf } from './errors.ts';
+import { attribute } from './message.ts';
 import type { Log, VerdictHandler } from './ports.ts';
 
 /** What happens to a delivery, and why. */
@@ -80,7 +81,10 @@ export const neverThrowing =
   (log: Log, deliver: VerdictHandler): VerdictHandler =>
   (message, context) => {
     const judged = (error: unknown) => {
-      log.warn({ messageId: message.messageId, reason: textOf(error) }, 'delivery not handled');
+      log.warn(
+        { messageId: message.messageId, stream: message.attributes[attribute.stream], reason: textOf(error) },
+        'delivery not handled',
+      );
       return verdictOfError(error);
     };
     try {

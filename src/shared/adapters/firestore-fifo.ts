@@ -64,7 +64,13 @@ export function firestoreFifoStore(db: Firestore, clock: Pick<Clock, 'nowMs'>, p
     },
     waiting: (consumer, stream) =>
       guarded(async () => {
-        const counted = await park.where('consumer', '==', consumer).where('stream', '==', stream).count().get();
+        const counted = await park
+          .where('consumer', '==', consumer)
+          .where('stream', '==', stream)
+          .orderBy('epoch')
+          .orderBy('seq')
+          .count()
+          .get();
         return counted.data().count;
       }),
     blockedStreams: (consumer) =>

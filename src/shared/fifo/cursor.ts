@@ -74,7 +74,7 @@ const numbers = ['rev', 'last', 'start', 'epoch', 'prevEpoch', 'prevLast', 'roun
  * @throws RECORD_UNREADABLE for one that was edited into something else
  */
 export function cursorOf(record: Partial<Cursor>, key: string): Cursor {
-  const cursor = { ...freshCursor(Number.NaN, 1), ...record };
+  const cursor = { ...freshCursor(Number.NaN, Number.NaN), start: 1, ...record };
   const unfit = numbers.find((name) => !Number.isSafeInteger(cursor[name]) || cursor[name] < 0);
   const lists = Array.isArray(cursor.skipped) && Array.isArray(cursor.recent);
   if (

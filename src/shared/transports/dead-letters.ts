@@ -31,7 +31,7 @@ function fitting(attributes: Readonly<Record<string, string>>): Record<string, s
   const entries = Object.entries(attributes);
   const ours = entries.filter(([name]) => name.startsWith('ptk-'));
   const own = entries.filter(([name]) => !name.startsWith('ptk-'));
-  return Object.fromEntries([...own.slice(0, mostAttributes - ours.length), ...ours]);
+  return Object.fromEntries([...own.slice(0, mostAttributes - ours.length), ...ours].map(([name, value]) => [name, fittingValue(value)]));
 }
 
 /** Without a topic a dead letter is rejected: it ends here, and an error in the log says which one and why. */

@@ -1,65 +1,10 @@
-import { fileURLToPath } from 'node:url';
-import { run } from '../../../src/cli/demo/processes.ts';
+import { type Worker as AnyWorker, startWorkerProcess } from '../worker-process.ts';
 import type { Line, WorkerPlan } from './plan.ts';
 
-export type Worker = {
-  readonly name: string;
-  readonly lines: readonly Line[];
-  /** Resolves once so many lines of it fit, at once where they have been said already. */
-  until(what: string, fits: (line: Line) => boolean, count?: number): Promise<void>;
-  /** As `kill -STOP` and `kill -CONT`. */
-  pause(): void;
-  resume(): void;
-  /** As `kill -9`. */
-  kill(): Promise<void>;
-};
+export type Worker = AnyWorker<Line>;
 
-const script = fileURLToPath(new URL('./worker.ts', import.meta.url));
-const longestWaitMs = 90_000;
-
-export async function startWorker(name: string, plan: WorkerPlan, env: Readonly<Record<string, string>>): Promise<Worker> {
-  const lines: Line[] = [];
-  const waiting = new Set<() => void>();
-  let pid = 0;
-  const until: Worker['until'] = (what, fits, count = 1) =>
-    new Promise((resolve, reject) => {
-      const end = (settle: () => void) => {
-        clearTimeout(timer);
-        waiting.delete(look);
-        settle();
-      };
-      const failed = (reason: string) => end(() => reject(new Error(`worker ${name}: ${reason}`)));
-      const look = () => {
-        const failure = lines.find((line) => line.said === 'failed');
-        if (failure) failed(failure.reason);
-        else if (lines.filter(fits).length >= count) end(resolve);
-      };
-      const timer = setTimeout(() => failed(`${what}: not within ${longestWaitMs} ms`), longestWaitMs);
-      waiting.add(look);
-      look();
-    });
-  const { kill } = await run({
-    name: `worker ${name}`,
-    script,
-    args: [JSON.stringify(plan)],
-    env,
-    untilReady: () => until('ready', ({ said }) => said === 'ready'),
-    onLine: (text) => {
-      const line: Line = JSON.parse(text);
-      if (line.said === 'ready') pid = line.pid;
-      lines.push(line);
-      for (const look of waiting) look();
-    },
-  });
-  return {
-    name,
-    lines,
-    until,
-    pause: () => void process.kill(pid, 'SIGSTOP'),
-    resume: () => void process.kill(pid, 'SIGCONT'),
-    kill,
-  };
-}
+export const startWorker = (name: string, plan: WorkerPlan, env: Readonly<Record<string, string>>): Promise<Worker> =>
+  startWorkerProcess({ name, script: new URL('./worker.ts', import.meta.url), plan, env });
 
 /** That a worker has told what becomes of a delivery of the cell. */
 export const verdictOf =

@@ -24,7 +24,7 @@ export type Subscriber = { readonly handle: VerdictHandler; sweep(consumer: stri
 type Consumer = { readonly handle: FifoHandler; readonly queue: Queue; readonly walk: Walk | undefined; readonly acked: Set<number> };
 
 /** A call may wait until its process is killed; poison is to be found soon, though a kill counts as an attempt. */
-const options = { storeTimeoutMs: 60_000, sweepAfterMs: 1_000, maxAttempts: 3, gapReportMs: 3_600_000 };
+const options = { storeTimeoutMs: 60_000, sweepAfterMs: 1_000, maxAttempts: 3, gapTimeoutMs: 3_600_000 };
 
 export function createSubscriber({ db, deadLetters, plan, say }: SubscribingParts): Subscriber {
   const consumers = new Map<string, Consumer>();
