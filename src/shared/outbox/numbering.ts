@@ -21,6 +21,7 @@ export type Numbered = {
 };
 
 const commitTries = 20;
+const longestPauseMs = 1_000;
 const fullLookEvery = 3;
 /** How many streams' counters are remembered; another one costs a read. */
 const rememberedCounters = 10_000;
@@ -94,6 +95,7 @@ export function createNumbering({ streams, system, handoffMs, storeTimeoutMs, is
         if (rest.length === 0) return done();
         planned = planNumbers(state, rest, { nowMs, handoffMs });
         failure = undefined;
+        const sentAtMs = clock.monotonicMs();
         try {
           const written = isDirect ? { ...planned, counter: { ...planned.counter, runId }, entries: [] } : planned;
           const counter = await bounded('append', streams.append(stream, written));
@@ -106,7 +108,9 @@ export function createNumbering({ streams, system, handoffMs, storeTimeoutMs, is
           failure = error;
         }
         for (const entry of planned.entries) sent.set(entry.key, entry);
-        await pause(clock, jittered(system, 10 * tries));
+        // By what a commit takes here: contenders that come back sooner only make each other lose.
+        const tookMs = Math.max(clock.monotonicMs() - sentAtMs, 10);
+        await pause(clock, jittered(system, Math.min(tookMs * tries, longestPauseMs)));
       }
       const seen = await lookAfter(stream, rest, state, failure === undefined && tries % fullLookEvery !== 0);
       // A commit of this call, and the last that was planned: with another version to start from the ones before are dead for ever.
