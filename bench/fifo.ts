@@ -70,6 +70,7 @@ const parts: Readonly<Record<string, Part>> = {
 
   streams: withOurs(async (addresses, repeats) => {
     const load = openStreamLoad(addresses);
+    await warmed(load.streams.many);
     const { one, many } = await inTurn('messages of one stream and of 64 a second', repeats, load.streams);
     await load.close();
     return { streams64Ratio: medianRatio(many, one) };
