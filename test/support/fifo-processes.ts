@@ -88,8 +88,9 @@ export function fifoProcesses(early: FifoParts['early'] = 'nack') {
     });
   };
   const cursor = async () => (await records.get('c~s'))?.record;
+  const store = memoryFifoStore(system.clock, records, park);
   const commands = (parts: Partial<FifoCommandParts> = {}) =>
-    createFifoCommands({ consumer: 'c', store: memoryFifoStore(system.clock, records, park), system, log, deadLetters, ...parts });
+    createFifoCommands({ consumer: 'c', store, system, log, deadLetters, ...parts });
   const parked = () => [...park.values()].map(({ seq }) => seq).sort((a, b) => a - b);
-  return { system, records, deadLetters, process, cursor, commands, parked, meter, logged };
+  return { system, records, store, deadLetters, process, cursor, commands, parked, meter, logged };
 }

@@ -92,6 +92,22 @@ describe('skip', () => {
     expect(handle.runs).toEqual([1, 3]);
   });
 
+  test('loses no message that is parked while it goes on', async () => {
+    const { system, process, commands, store, deadLetters, parked } = fifoProcesses('park');
+    const worker = process({ options: { leaseMs, maxAttempts: 1 } })(recording(new Error('poison')));
+    await worker(numbered(1), context());
+    await store.unpark({ consumer: 'c', stream: 's', epoch: 100, seq: 1 });
+    const look: typeof store.look = async (...args) => {
+      const seen = await store.look(...args);
+      expect(await worker(numbered(1), context())).toEqual(ack('parked'));
+      return seen;
+    };
+    expect(await commands({ store: { ...store, look } }).skip('s', 1)).toMatchObject({ kind: 'done' });
+    await system.time.advance(60_000);
+    await worker.sweep();
+    expect([parked(), deadLetters.kept]).toMatchObject([[], [{ reason: 'skipped', message: { messageId: 'm1' } }]]);
+  });
+
   test('is refused for any other number than the next', async () => {
     const { commands, cursor } = await blockedStream();
     const reason = 'number 2 of stream s is not the next one, which is 1';

@@ -84,6 +84,21 @@ describe('an old number that nobody has seen', () => {
     expect(await cursor()).toMatchObject({ last: 3 });
   });
 
+  test('and where another message waits under the same number; a copy of that one is just acked', async () => {
+    const { process, parked } = parking();
+    const handle = recording();
+    const deliver = process()(handle);
+    expect(await deliver(numbered(2), context())).toEqual(ack('parked'));
+    expect(await deliver(numbered(2), context())).toEqual(ack('parked'));
+    expect(await deliver(numbered(2, { 'ptk-key': 'another' }), context())).toMatchObject({
+      kind: 'deadLetter',
+      reason: 'sequenceReused',
+      detail: 'another message waits under number 2',
+    });
+    expect(await deliver(numbered(1), context())).toEqual(ack('processed'));
+    expect([handle.runs, parked()]).toEqual([[1, 2], []]);
+  });
+
   test('and where it is parked the sweep takes it there', async () => {
     const { system, process, records, deadLetters, parked } = parking();
     await process()(recording())(numbered(3, { ...at(9), 'ptk-key': 'another' }), context());

@@ -27,7 +27,9 @@ export function firestoreFifoStore(db: Firestore, clock: Pick<Clock, 'nowMs'>, p
     beside,
     async park(parked) {
       const fields = parkedFields(parked, clock);
-      await unlessConflict(() => documentOf(parked).create(fields));
+      if (await unlessConflict(() => documentOf(parked).create(fields))) return undefined;
+      const there = (await guarded(() => documentOf(parked).get())).data();
+      return there && messageOf(there);
     },
     unpark: (place) => guarded(async () => void (await documentOf(place).delete())),
     look: (cursorKey, place) =>

@@ -19,7 +19,9 @@ export function memoryFifoStore(
     get: cursors.get,
     put: cursors.put,
     async park(parked) {
-      if (!park.has(keyOf(parked))) park.set(keyOf(parked), parked);
+      const there = park.get(keyOf(parked));
+      if (!there) park.set(keyOf(parked), parked);
+      return there?.message;
     },
     async unpark(place) {
       park.delete(keyOf(place));

@@ -97,15 +97,16 @@ export function createFifoCommands(parts: FifoCommandParts): FifoCommands {
   const change = async (
     stream: string,
     force: boolean | undefined,
-    plan: (cursor: Cursor | undefined) => Promise<((cursor: Cursor, writeId: string) => Cursor) | string>,
-    unpark: readonly Place[] = [],
+    plan: (cursor: Cursor | undefined, unpark: Place[]) => Promise<((cursor: Cursor, writeId: string) => Cursor) | string>,
   ): Promise<CommandOutcome> => {
     const key = cursorKeyOf(consumer, stream);
     const current = await settledGet(storeParts, key);
     const left = heldMs(current);
     if (left > 0 && !force) return refused(`stream ${stream} is held for up to ${left} ms more; force takes it from its holder`);
     const before = current && cursorOf(current.record, `of stream ${stream}`);
-    const next = await plan(before);
+    /** What the write takes out of the park. */
+    const unpark: Place[] = [];
+    const next = await plan(before, unpark);
     if (typeof next === 'string') return refused(next);
     const writeId = system.randomId();
     const changed = refused(`stream ${stream} was changed by another process; try again`);
@@ -133,28 +134,20 @@ export function createFifoCommands(parts: FifoCommandParts): FifoCommands {
       return await Promise.all(found.map(({ stream, cursor }) => statusOf(stream, cursor)));
     },
 
-    async skip(stream, seq, { force } = {}) {
-      const current = await settledGet(storeParts, cursorKeyOf(consumer, stream));
-      const place = { consumer, stream, epoch: current?.record.epoch ?? 0, seq };
-      return await change(
-        stream,
-        force,
-        async (cursor) => {
-          if (!cursor) return `stream ${stream} has no cursor of consumer ${consumer}; reset gives it one`;
-          if (cursor.last + 1 !== seq) return `number ${seq} of stream ${stream} is not the next one, which is ${cursor.last + 1}`;
-          const { parked } = await bounded('look', store.look(cursorKeyOf(consumer, stream), place));
-          // Before the cursor moves: a letter too many is better than one too few.
-          if (parked)
-            await deadLetters.publish(parked, {
-              kind: 'deadLetter',
-              reason: 'skipped',
-              detail: `number ${seq} was skipped by an operator`,
-            });
-          return skippedNext;
-        },
-        [place],
-      );
-    },
+    skip: (stream, seq, { force } = {}) =>
+      change(stream, force, async (cursor, unpark) => {
+        if (!cursor) return `stream ${stream} has no cursor of consumer ${consumer}; reset gives it one`;
+        if (cursor.last + 1 !== seq) return `number ${seq} of stream ${stream} is not the next one, which is ${cursor.last + 1}`;
+        const place = { consumer, stream, epoch: cursor.epoch, seq };
+        const { parked } = await bounded('look', store.look(cursorKeyOf(consumer, stream), place));
+        // What is parked from here on is found by the sweep, under a number that was skipped.
+        if (!parked) return skippedNext;
+        // Before the cursor moves: a letter too many is better than one too few.
+        const detail = `number ${seq} was skipped by an operator`;
+        await deadLetters.publish(parked, { kind: 'deadLetter', reason: 'skipped', detail });
+        unpark.push(place);
+        return skippedNext;
+      }),
 
     resume: (stream, { force } = {}) =>
       change(stream, force, async (cursor) => (cursor ? resumed : `stream ${stream} has no cursor of consumer ${consumer}`)),

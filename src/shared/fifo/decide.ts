@@ -114,5 +114,9 @@ export function decideNewEpoch(
   return heldByEpoch(cursor, rules.writeId, { epoch, seq: sequence, sinceMs: rules.nowMs });
 }
 
+/** Whether a number that waits has been given to two messages; a tombstone ends with its number, whoever has it. */
+export const isReused = (waiting: Arrival, { key, isTombstone }: Arrival): boolean =>
+  !isTombstone && waiting.key !== '' && key !== '' && waiting.key !== key;
+
 /** When an early message that is given back is worth another look: the further ahead, the later; at most a second. */
 export const earlyRetryMs = (delta: number): number => Math.min(100 * (delta - 1), 1_000);

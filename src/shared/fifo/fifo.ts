@@ -5,7 +5,7 @@ import { type Options, readOptions } from '../options.ts';
 import type { Context, DeadLetters, Handler, Log, Meter, System, VerdictHandler } from '../ports.ts';
 import { ack, deadLetter, nack, neverThrowing, type Verdict, verdictOf } from '../verdict.ts';
 import { within } from '../waiting.ts';
-import { earlyRetryMs, type StartAt } from './decide.ts';
+import { arrivalOf, earlyRetryMs, isReused, type StartAt } from './decide.ts';
 import { createFollow, type Follow } from './follow.ts';
 import type { Gaps } from './gaps.ts';
 import { createHands, type Seat } from './hands.ts';
@@ -99,7 +99,10 @@ export function fifoWith(parts: FifoParts): (runOf: (parts: FifoRunParts) => Run
 
   /** Parked first and looked at again then (protocol 4.3, F3 and F4): who gives the stream up looks in the other order. */
   const parkedOrTaken = async ({ place, message }: Seat, reason: ParkReason): Promise<Taken | 'parked'> => {
-    await bounded('park', store.park(parkedFor(place, message, reason, clock.nowMs(), sweepAfterMs)));
+    const there = await bounded('park', store.park(parkedFor(place, message, reason, clock.nowMs(), sweepAfterMs)));
+    const ref = { epoch: place.epoch, sequence: place.seq };
+    if (there && isReused(arrivalOf(there, ref), arrivalOf(message, ref)))
+      return { kind: 'lost', reason: 'sequenceReused', detail: `another message waits under number ${place.seq}` };
     const taken = await take(place, message, place.seq);
     if (!reasonToPark(taken)) return taken;
     watched.count('ptk.fifo.parked', { reason });
@@ -126,8 +129,8 @@ export function fifoWith(parts: FifoParts): (runOf: (parts: FifoRunParts) => Run
       case 'old':
       case 'lost':
         seat.verdict = taken.kind === 'old' ? ack('old') : deadLetter(taken.reason, taken.detail);
-        // A copy of it may have been parked after it was done, by a process that died before it looked again.
-        await bounded('unpark', store.unpark(seat.place));
+        // A copy of it may have been parked after it was done, by a process that died before it looked again; under a number that is used twice another message may be there.
+        if (taken.kind === 'old') await bounded('unpark', store.unpark(seat.place));
         void follow(seat);
         return await seat.answer;
       case 'early':

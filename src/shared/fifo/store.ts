@@ -28,9 +28,10 @@ export type Parked = Place & {
 export interface FifoStore extends RecordStore<Cursor> {
   /**
    * Stores a message until its turn; one that is there stays as it is.
+   * @returns what was there
    * @throws MESSAGE_TOO_LARGE, STORE_UNAVAILABLE
    */
-  park(parked: Parked): Promise<void>;
+  park(parked: Parked): Promise<Message | undefined>;
   /** Removes a message whose number is done; one that is not there is fine. */
   unpark(place: Place): Promise<void>;
   /** One snapshot: the cursor, and what is parked at the place. */
