@@ -1,4 +1,4 @@
-import type { Transaction } from '@google-cloud/firestore';
+import type { Firestore, Transaction } from '@google-cloud/firestore';
 import { firestoreInbox } from '../src/shared/adapters/firestore.ts';
 import { firestoreStreamStore } from '../src/shared/adapters/firestore-streams.ts';
 import { keyOfSetting, payloadFingerprint } from '../src/shared/adapters/keys.ts';
@@ -42,12 +42,11 @@ async function dedupSettings({ settings, environment, log, pubsub }: Base) {
 }
 
 /** A module sink whose writes join a transaction, and what it needs for that. */
-export async function inboxSink(base: Base, folder: string) {
+export async function inboxSink(base: Base, folder: string, db: Firestore) {
   const { settings, publisher } = base;
   const { parts, options } = await dedupSettings(base);
   if (!settings.SINK.startsWith('module:'))
     throw invalid(`SINK is "${withoutSecret(settings.SINK)}"; DEDUP_MODE=inbox needs a module, whose writes join the transaction`);
-  const db = await connectFirestore(settings);
   const prefix = settings.COLLECTION_PREFIX;
   const outbox = createOutbox({ streams: firestoreStreamStore(db, system.clock, prefix), system });
   const inbox = firestoreInbox(db, system.clock, `${prefix}ptk-dedup`);
@@ -58,7 +57,7 @@ export async function inboxSink(base: Base, folder: string) {
 export async function dedupedSink(base: Base, folder: string, tombstones?: DedupParts['tombstones']): Promise<VerdictHandler> {
   const { settings, log, publisher } = base;
   if (settings.DEDUP_MODE === 'inbox') {
-    const { parts, options, inbox, outbox, sink } = await inboxSink(base, folder);
+    const { parts, options, inbox, outbox, sink } = await inboxSink(base, folder, await connectFirestore(settings));
     return createInbox({ ...parts, options, store: inbox, outbox })(sink);
   }
   const { parts, options } = await dedupSettings(base);

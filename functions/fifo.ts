@@ -64,7 +64,7 @@ export async function startFifo(environment: Environment, folder: string): Promi
 
 /** Effects, records and the position of a stream in one commit. */
 async function inTransactions(base: Base, folder: string, rules: FifoParts, db: Firestore): Promise<FifoHandler> {
-  const { parts, options, inbox, outbox, sink } = await inboxSink(base, folder);
+  const { parts, options, inbox, outbox, sink } = await inboxSink(base, folder, db);
   const transactions = firestoreFifoTransactions(db, system.clock, base.settings.COLLECTION_PREFIX);
   return createInboxFifo({ ...parts, ...rules, dedup: options, inbox, outbox, transactions })(sink);
 }

@@ -74,6 +74,14 @@ describe.concurrent('inboxFifo', () => {
     expect([await cursor(), await count('ptk-parked')]).toMatchObject([{ last: 1, blocked: { seq: 2, reason: 'attempts' } }, 1]);
   });
 
+  test('one that is too large to be parked stops its stream too, and stays with its topic', async () => {
+    const { process, cursor, count } = inboxFifo(databases);
+    const poisoned = process(() => Promise.reject(new Error('poison')), { options: { maxAttempts: 1 } });
+    const large = { ...numbered(1), data: Buffer.alloc(1_000_001) };
+    expect(await poisoned(large, context())).toEqual(nack('blocked'));
+    expect([await cursor(), await count('ptk-parked')]).toMatchObject([{ last: 0, runId: '', blocked: { seq: 1 } }, 0]);
+  });
+
   test('a key that has two numbers runs once, and both pass', async () => {
     const { db, process, cursor, effects } = inboxFifo(databases);
     const handle = process(writing(db));

@@ -100,6 +100,26 @@ describe('a run', () => {
     expect(meter.counts.get('ptk.fifo.lease_lost')).toBe(1);
   });
 
+  test('begins no further number of its group once its lease is lost', async () => {
+    const { system, worker, records } = counted({ commitEvery: 3 });
+    const hold = gate();
+    const handle = recording();
+    const deliver = worker(async (message, own) => {
+      await handle(message, own);
+      await hold.opened;
+    });
+    const deliveries = [2, 3, 1].map((number) => deliver(numbered(number), context()));
+    await system.time.advance(0);
+    const held = await records.get('c~s');
+    if (!held) throw new Error('no cursor');
+    await records.put('c~s', { ...held.record, rev: held.record.rev + 1, runId: 'other' }, held.version, 'forever');
+    await system.time.advance(leaseMs / 3);
+    hold.open();
+    await system.time.advance(0);
+    expect(handle.runs).toEqual([1]);
+    expect(await deliveries[2]).toEqual(nack('leaseLost'));
+  });
+
   test('after a death runs one number for each write, so that the one that takes its process down is found', async () => {
     const { system, process, calls, worker } = counted({ commitEvery: 3 });
     void process({ dies: true })(() => new Promise(() => {}))(numbered(1), context());

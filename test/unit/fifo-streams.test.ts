@@ -216,6 +216,27 @@ describe('a number that does not come', () => {
     expect([handle.runs, await cursor()]).toMatchObject([[1], { last: 2, skipped: [2] }]);
   });
 
+  test('is not passed over once it has come and is run', async () => {
+    const { system, process, cursor, parked } = parking();
+    const hold = gate();
+    let second: Promise<unknown> | undefined;
+    const find = async () => {
+      second ??= process()(() => hold.opened)(numbered(2), context());
+      await system.time.advance(0);
+      return undefined;
+    };
+    const ledger = { find };
+    const gaps = { ledger, publisher: recordingPublisher(), onMissing: 'skip' } as const;
+    const worker = process({ gaps, options: { leaseMs, gapTimeoutMs: 0 } })(recording());
+    for (const number of [1, 3]) await worker(numbered(number), context());
+    await system.time.advance(60_000);
+    expect(await worker.sweep()).toEqual({ ...nothing, gaps: 1 });
+    expect(await cursor()).toMatchObject({ last: 1, by: 2, skipped: [] });
+    hold.open();
+    expect(await second).toEqual(ack('processed'));
+    expect([await cursor(), parked()]).toMatchObject([{ last: 3, skipped: [] }, []]);
+  });
+
   test('of a stream without a cursor is for an operator: nobody knows where it stood', async () => {
     const { system, process, cursor, parked } = parking();
     const ledger = { find: async () => undefined };

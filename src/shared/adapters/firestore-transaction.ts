@@ -10,8 +10,8 @@ export type WatchedTransaction = {
 
 type Method = (...args: unknown[]) => unknown;
 
-const reads: readonly PropertyKey[] = ['get', 'getAll', 'execute'];
-const writes: readonly PropertyKey[] = ['create', 'set', 'update', 'delete'];
+export const reads: readonly PropertyKey[] = ['get', 'getAll', 'execute'];
+export const writes: readonly PropertyKey[] = ['create', 'set', 'update', 'delete'];
 
 /**
  * A transaction in which a read after a write is an error that names both documents: the client's own names neither.

@@ -51,9 +51,9 @@ export type InboxContext<Transaction> = Context & {
   send(draft: Omit<OutboxDraft, 'key'>): Promise<Sent>;
 };
 
-const contentionTries = 8;
+export const contentionTries = 8;
 /** The client's own back-off makes two copies of one message take seconds. */
-const contentionPauseMs = 200;
+export const contentionPauseMs = 200;
 const contendedRetryMs = 1_000;
 
 /**

@@ -1,7 +1,9 @@
-import { ToolkitError } from '../errors.ts';
+import { contentionPauseMs, contentionTries } from '../dedup/inbox.ts';
+import { errorCodeOf, ToolkitError } from '../errors.ts';
 import type { Lease, LeaseLock } from '../lease.ts';
 import type { Context, Handler, System } from '../ports.ts';
 import { settledGet } from '../settled.ts';
+import { nack } from '../verdict.ts';
 import { jittered, pause } from '../waiting.ts';
 import { type Blocked, type Cursor, keptFor, moved, released } from './cursor.ts';
 import { arrivalOf, recentOf } from './decide.ts';
@@ -40,15 +42,12 @@ export type GroupEnd = {
   readonly isKept: boolean;
 };
 
-const contentionTries = 8;
-const contentionPauseMs = 200;
-
 /**
  * Runs a group's handlers and moves the cursor behind them in one transaction, tried again where another one won.
  * @returns a function whose commit is known to be there; it @throws LEASE_LOST, IN_PROGRESS, STORE_UNAVAILABLE, or what refused a handler's write
  */
 export function createInboxGroup<Transaction>(parts: InboxGroupParts<Transaction>): (group: Group) => Promise<GroupEnd> {
-  const { clock, system, transactions, sweepAfterMs } = parts;
+  const { clock, system, telemetry, transactions, sweepAfterMs } = parts;
   const perform = createPerform(parts);
 
   /** In their order, until one holds the stream up, or reads what an earlier one is to write. */
@@ -72,6 +71,7 @@ export function createInboxGroup<Transaction>(parts: InboxGroupParts<Transaction
     group: Group,
     { record: held, version }: LeaseLock<Cursor>,
     { passed, stops }: Pick<GroupEnd, 'passed' | 'stops'>,
+    mayPark: boolean,
   ): GroupEnd & { readonly write: CursorWrite } => {
     const left = group.items[passed.length] ?? group.more;
     const lastInHand = passed.findLast(({ item }) => item.delivery)?.item.delivery;
@@ -83,21 +83,31 @@ export function createInboxGroup<Transaction>(parts: InboxGroupParts<Transaction
     );
     const next = { ...(last ? moved(held, last.item.place.seq, recent) : held), rev: held.rev + 1, blocked: last?.blocked ?? held.blocked };
     const cursor = isKept ? keptFor(next, staying.place.seq) : released(stops ? stops.change(next) : next);
-    const park = stops?.parks && left ? { park: parkedFor(left.place, left.message, 'blocked', clock.nowMs(), sweepAfterMs) } : {};
-    return { passed, stops, staying, isKept, write: { cursor, expected: version, unpark: passed.map(({ item }) => item.place), ...park } };
+    const park =
+      mayPark && stops?.parks && left ? { park: parkedFor(left.place, left.message, 'blocked', clock.nowMs(), sweepAfterMs) } : {};
+    // What cannot be parked stays where it is, and comes again.
+    const stopped = stops?.parks && !mayPark ? { ...stops, verdict: nack('blocked') } : stops;
+    return {
+      passed,
+      stops: stopped,
+      staying,
+      isKept,
+      write: { cursor, expected: version, unpark: passed.map(({ item }) => item.place), ...park },
+    };
   };
 
   return async (group) => {
     const [first] = group.items;
     if (!first) throw new Error('a group has at least one number');
     const key = cursorKeyOf(first.place.consumer, first.place.stream);
+    let mayPark = true;
     for (let tries = 1; tries <= contentionTries; tries++) {
       let ended: (ReturnType<typeof plan> & { readonly lock: LeaseLock<Cursor> }) | undefined;
       const work = async (steps: Steps<Transaction>) => {
         const done = await handled(group, steps);
         const lock = await group.lease.lock();
         if (!lock) throw lost();
-        ended = { ...plan(group, lock, done), lock };
+        ended = { ...plan(group, lock, done, mayPark), lock };
         return ended.write;
       };
       const outcome = await transactions.transact(key, work).catch((error: unknown) => ({ error }));
@@ -107,6 +117,12 @@ export function createInboxGroup<Transaction>(parts: InboxGroupParts<Transaction
         continue;
       }
       const { lock, write } = ended;
+      if (typeof outcome === 'object' && errorCodeOf(outcome.error) === 'MESSAGE_TOO_LARGE') {
+        lock.release();
+        telemetry.count('ptk.fifo.not_parked');
+        mayPark = false;
+        continue;
+      }
       const found = await settledGet(parts, key).catch((error: unknown) => {
         lock.release();
         throw error;

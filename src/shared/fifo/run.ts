@@ -118,7 +118,7 @@ export function createRun(parts: RunParts, handle: Handler): Run {
         count += 1;
         group.push({ ...item, recent: recentOf(arrivalOf(message, { epoch: place.epoch, sequence: place.seq })) });
         next = await ahead.next(following, standing);
-        if (!next || group.length >= groupSize) {
+        if (!next || group.length >= groupSize || lease.signal().aborted) {
           const staying = next?.delivery ?? lastInHand();
           await commit(next && staying);
           answer(staying);

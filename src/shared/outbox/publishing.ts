@@ -11,13 +11,10 @@ export type Outcomes = ReadonlyMap<string, string | ToolkitError>;
 
 /** In order, one request at a time; what fails is left to the relay, and so is all that follows it. */
 export async function publishUntilFailure(parts: PublishingParts, entries: readonly Entry[]): Promise<Outcomes> {
-  const outcomes = new Map<string, string>();
+  const outcomes = new Map<string, string | ToolkitError>();
   for (const request of requestsOf(entries, (entry) => entry)) {
     try {
-      const messageIds = await publishOne(parts, request);
-      request.forEach(({ key }, index) => {
-        outcomes.set(key, messageIds[index] ?? '');
-      });
+      await publishInto(outcomes, parts, request);
     } catch (error) {
       parts.log.warn({ stream: request[0]?.stream, from: request[0]?.seq, reason: textOf(error) }, 'left to the relay');
       return outcomes;
@@ -31,10 +28,7 @@ export async function publishEach(parts: PublishingParts, entries: readonly Entr
   const outcomes = new Map<string, string | ToolkitError>();
   for (const request of requestsOf(entries, (entry) => entry)) {
     try {
-      const messageIds = await publishOne(parts, request);
-      request.forEach(({ key }, index) => {
-        outcomes.set(key, messageIds[index] ?? '');
-      });
+      await publishInto(outcomes, parts, request);
     } catch (error) {
       const isRefused = errorCodeOf(error) === 'REFUSED';
       // One of them is refused, and the service does not say which.
@@ -63,11 +57,18 @@ async function bury({ publisher, log }: PublishingParts, entry: Entry | undefine
   });
 }
 
-const publishOne = ({ publisher, system, timeoutMs }: PublishingParts, request: readonly Entry[]) => {
+async function publishInto(
+  outcomes: Map<string, string | ToolkitError>,
+  { publisher, system, timeoutMs }: PublishingParts,
+  request: readonly Entry[],
+): Promise<void> {
   const messages = request.map(({ message }) => message).filter((message) => message !== null);
   const publishing = publisher.publish(request[0]?.topic ?? '', messages);
-  return within(system.clock, timeoutMs, 'SERVICE_UNAVAILABLE', 'publish', publishing);
-};
+  const messageIds = await within(system.clock, timeoutMs, 'SERVICE_UNAVAILABLE', 'publish', publishing);
+  request.forEach(({ key }, index) => {
+    outcomes.set(key, messageIds[index] ?? '');
+  });
+}
 
 function unpublished({ stream, epoch, seq }: Entry, error: unknown): ToolkitError {
   const code = errorCodeOf(error) ?? 'SERVICE_UNAVAILABLE';
