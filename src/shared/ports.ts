@@ -42,9 +42,9 @@ export type Version = string;
 /** What one run has written about a key. Each write raises `rev`, so every write is a change and `rev` fences. */
 export type Revised = {
   readonly rev: number;
-  /** Empty where nobody holds the key; `freedBy` then says whose write it is. */
+  /** Empty where nobody holds the key; `opId` then says whose write it is. */
   readonly runId: string;
-  readonly freedBy?: string;
+  readonly opId?: string;
 };
 
 /** `writtenAtMs` and `nowMs`: when the record was written, and this read, both by the store's clock. */
@@ -91,6 +91,45 @@ export interface Scheduler {
    * @throws MESSAGE_TOO_LARGE, REFUSED, SERVICE_UNAVAILABLE
    */
   schedule(task: Task): Promise<void>;
+}
+
+/** What names stored bytes, and what they must be. */
+export type PayloadRef = {
+  readonly id: string;
+  readonly bytes: number;
+  /** Lower-case hex. */
+  readonly sha256: string;
+};
+
+/** Holds bytes that a task or a document cannot: a Firestore collection, a bucket. */
+export interface PayloadStore {
+  /**
+   * Stores the bytes under the reference for at least `keepMs` from now; the same bytes again are fine. Resolves once all of it is there.
+   * @throws STORE_UNAVAILABLE, and then part of it may be there
+   */
+  put(ref: PayloadRef, bytes: Uint8Array, keepMs: number): Promise<void>;
+  /**
+   * Exactly the bytes that the reference tells; `undefined` where they are not there, or not these.
+   * @throws STORE_UNAVAILABLE
+   */
+  get(ref: PayloadRef): Promise<Uint8Array | undefined>;
+  /**
+   * Takes them away; what is not there is fine.
+   * @throws STORE_UNAVAILABLE
+   */
+  remove(ref: PayloadRef): Promise<void>;
+}
+
+/** When something comes again. */
+export type Recurrence = { readonly everyMs: number } | { readonly cron: string; readonly timeZone: string };
+
+/** The occurrences of a recurrence. */
+export interface Calendar {
+  /**
+   * The first occurrence after `afterMs`; with `everyMs` they are counted from `anchorMs`. `undefined` where there is none any more.
+   * @throws MALFORMED_MESSAGE for a recurrence that cannot be read, naming what is wrong
+   */
+  next(recurrence: Recurrence, afterMs: number, anchorMs: number): number | undefined;
 }
 
 /** Takes what can never be handled. Resolves once it is stored there. */

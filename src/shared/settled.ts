@@ -50,8 +50,8 @@ export async function settledPut<R extends Revised>(
   }
 }
 
-const isWrite = ({ rev, runId, freedBy }: Revised, stored: Revised): boolean =>
-  stored.rev === rev && stored.runId === runId && stored.freedBy === freedBy;
+const isWrite = ({ rev, runId, opId }: Revised, stored: Revised): boolean =>
+  stored.rev === rev && stored.runId === runId && stored.opId === opId;
 
 /**
  * What is stored, within the time allowed.

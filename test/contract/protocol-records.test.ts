@@ -98,7 +98,7 @@ describe('documents have the ids, fields and types of the protocol', () => {
     expect(await stored('ptk-cursors')).toEqual({
       [cursorId]: {
         ...numbers,
-        ...{ runId: 'text', freedBy: 'text', by: 'int', started: 'int', leaseMs: 'int', attempts: 'int', skipped: [] },
+        ...{ runId: 'text', opId: 'text', by: 'int', started: 'int', leaseMs: 'int', attempts: 'int', skipped: [] },
         blocked: { seq: 'int', reason: 'text', since: 'time' },
         recent: [{ seq: 'int', key: 'text', originMs: 'int' }],
       },

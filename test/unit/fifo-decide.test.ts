@@ -107,7 +107,7 @@ describe('decideSequence', () => {
 describe('decideNewEpoch', () => {
   const rules = { writeId: 'w', follows: false, startAt: 1, nowMs: 77 } as const;
   test('stops the stream, where nobody holds it', () => {
-    const write = { rev: 10, last: 5, epoch: 100, runId: '', freedBy: 'w', blocked: { seq: 3, reason: 'epoch', sinceMs: 77, epoch: 101 } };
+    const write = { rev: 10, last: 5, epoch: 100, runId: '', opId: 'w', blocked: { seq: 3, reason: 'epoch', sinceMs: 77, epoch: 101 } };
     expect(decideNewEpoch(stored(), { epoch: 101, sequence: 3 }, rules)).toMatchObject(write);
     expect(decideNewEpoch(stored({ runId: 'other' }, 499), { epoch: 101, sequence: 3 }, rules)).toBeUndefined();
     expect(decideNewEpoch(stored({ runId: 'other' }, 500), { epoch: 101, sequence: 3 }, rules)).toMatchObject(write);
@@ -134,8 +134,8 @@ describe('what becomes of a cursor', () => {
   });
 
   test('released it stays where it was, and only a failure counts', () => {
-    expect(released(held)).toMatchObject({ last: 5, runId: '', freedBy: 'mine', by: 0, attempts: 2 });
-    expect(released(released(held))).toMatchObject({ runId: '', freedBy: 'mine' });
+    expect(released(held)).toMatchObject({ last: 5, runId: '', opId: 'mine', by: 0, attempts: 2 });
+    expect(released(released(held))).toMatchObject({ runId: '', opId: 'mine' });
     expect(failed(held)).toMatchObject({ last: 5, runId: '', by: 0, attempts: 3 });
     expect(stopped(held, 7)).toMatchObject({ last: 5, runId: '', by: 0, blocked });
   });
@@ -148,7 +148,7 @@ describe('what becomes of a cursor', () => {
       attempts: 0,
       blocked: null,
       skipped: [6],
-      freedBy: 'w',
+      opId: 'w',
     });
     expect([skippedNext(long, 'w').skipped.length, skippedNext(long, 'w').skipped[0]]).toEqual([1_000, 1]);
   });

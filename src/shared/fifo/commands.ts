@@ -160,7 +160,7 @@ export function createFifoCommands(parts: FifoCommandParts): FifoCommands {
         if (epoch === 0) return `stream ${stream} has neither a cursor nor parked messages, so its epoch must be given`;
         if (cursor && epoch < cursor.epoch) return `epoch ${epoch} of stream ${stream} is over; it has ${cursor.epoch}`;
         return (claimed, writeId) => {
-          if (!cursor) return { ...freshCursor(epoch, to + 1), freedBy: writeId };
+          if (!cursor) return { ...freshCursor(epoch, to + 1), opId: writeId };
           if (epoch > cursor.epoch) return { ...inEpoch(claimed, writeId, epoch, 1), last: to };
           const recent = claimed.recent.filter(({ seq }) => seq <= to);
           return { ...resumed(claimed, writeId), last: to, start: Math.min(claimed.start, to + 1), recent };

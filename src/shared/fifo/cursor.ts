@@ -30,7 +30,7 @@ export type Cursor = {
   /** Who holds the stream; empty when nobody does. */
   readonly runId: string;
   /** While nobody does: whose write left it so. */
-  readonly freedBy: string;
+  readonly opId: string;
   /** Number of the delivery on whose behalf the lease is held. */
   readonly by: number;
   /** Number whose handler may have begun. */
@@ -57,7 +57,7 @@ export const freshCursor = (epoch: number, start: number): Cursor => ({
   prevLast: 0,
   round: 0,
   runId: '',
-  freedBy: '',
+  opId: '',
   by: 0,
   started: 0,
   leaseMs: 0,
@@ -81,7 +81,7 @@ export function cursorOf(record: Partial<Cursor>, key: string): Cursor {
     unfit === undefined &&
     lists &&
     typeof cursor.runId === 'string' &&
-    typeof cursor.freedBy === 'string' &&
+    typeof cursor.opId === 'string' &&
     typeof cursor.blocked === 'object'
   )
     return cursor;
@@ -92,7 +92,7 @@ export function cursorOf(record: Partial<Cursor>, key: string): Cursor {
 }
 
 /** By its own run, or by a write that held it not: two of these on one version must not be taken for each other. */
-const freed = (cursor: Cursor, writeId: string): Cursor => ({ ...cursor, runId: '', freedBy: writeId, by: 0 });
+const freed = (cursor: Cursor, writeId: string): Cursor => ({ ...cursor, runId: '', opId: writeId, by: 0 });
 
 /** Moved behind a number that is done, with those of the numbers up to it that are to be remembered. */
 export const moved = (cursor: Cursor, last: number, recent: readonly Recent[]): Cursor => ({

@@ -140,5 +140,5 @@ export function createInboxGroup<Transaction>(parts: InboxGroupParts<Transaction
 
 const lost = () => new ToolkitError('LEASE_LOST', 'another run took the stream');
 
-const isWritten = (found: Cursor, { rev, runId, freedBy }: Cursor): boolean =>
-  found.rev === rev && found.runId === runId && found.freedBy === freedBy;
+const isWritten = (found: Cursor, { rev, runId, opId }: Cursor): boolean =>
+  found.rev === rev && found.runId === runId && found.opId === opId;

@@ -48,7 +48,7 @@ export function createTake(parts: TakeParts): Take {
     await pause(clock, parts.startSettleMs);
     const lowest = (await bounded('lowest', store.lowest(consumer, place.stream))) ?? place;
     // Whoever is first decides for all.
-    await settledPut(parts, key, { ...freshCursor(lowest.epoch, lowest.seq), rev: 1, freedBy: system.randomId() }, 'absent', 'forever');
+    await settledPut(parts, key, { ...freshCursor(lowest.epoch, lowest.seq), rev: 1, opId: system.randomId() }, 'absent', 'forever');
     log.info({ stream: place.stream, epoch: lowest.epoch, seq: lowest.seq }, 'stream starts at the first number seen');
   };
 
