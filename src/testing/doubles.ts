@@ -3,6 +3,7 @@ import type { DeadLetters, Log, Message } from '../shared/index.ts';
 export { memoryRecordStore } from '../shared/adapters/memory.ts';
 export { memoryVersionedDocuments } from '../shared/adapters/memory-documents.ts';
 export { memoryFifoStore } from '../shared/adapters/memory-fifo.ts';
+export { memoryPayloadStore } from '../shared/adapters/memory-payloads.ts';
 
 /** A delivery with everything that a test does not care about. */
 export function testMessage(given: Partial<Omit<Message, 'data'>> & { data?: string | Uint8Array } = {}): Message {
