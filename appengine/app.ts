@@ -1,69 +1,96 @@
-import express, { type Express } from 'express';
+import express, { type Express, type Request } from 'express';
 import type { createRelease } from '../src/shared/delay/release.ts';
-import { textOf } from '../src/shared/errors.ts';
-import type { Message } from '../src/shared/message.ts';
-import type { DeadLetters, Log } from '../src/shared/ports.ts';
-import { verdictOfError } from '../src/shared/verdict.ts';
+import { errorCodeOf, textOf } from '../src/shared/errors.ts';
+import type { Log, Meter } from '../src/shared/ports.ts';
 
-export type AppParts = { readonly release: ReturnType<typeof createRelease>; readonly deadLetters: DeadLetters; readonly log: Log };
+export type AppParts = {
+  readonly release: ReturnType<typeof createRelease>;
+  /** Full names: tasks of other queues release nothing. */
+  readonly queues: readonly string[];
+  /** For tasks that come with an OIDC token: resolves where it is one for us. Without it only App Engine's own header counts. */
+  readonly verify?: ((token: string) => Promise<void>) | undefined;
+  /** Makes connections before the first task needs them. */
+  readonly warmUp?: () => Promise<unknown>;
+  readonly log: Log;
+  readonly meter?: Meter;
+};
 
 /** Larger than any task. */
 const bodyLimit = '2mb';
 
+type Headers = { readonly queue: string | undefined; readonly task: string; readonly retries: string | undefined };
+
+/** Cloud Tasks names its headers by the kind of target. */
+const headersOf = (request: Request, kind: 'appengine' | 'cloudtasks'): Headers => ({
+  queue: request.get(`x-${kind}-queuename`),
+  task: request.get(`x-${kind}-taskname`) ?? '',
+  retries: request.get(`x-${kind}-taskretrycount`),
+});
+
 /**
- * Releases tasks. App Engine strips `X-AppEngine-*` from outside calls, so the queue's name proves where a call comes from.
- * A task that can never be released is dead-lettered and ends; any other failure is 500, and the queue tries again.
+ * Releases tasks. App Engine strips `X-AppEngine-*` from outside calls, so the queue's name proves where a call comes from; elsewhere an OIDC
+ * token does. 200: the task is done. 429: another dispatch is at it, and the queue need not slow down. 503: a service is down; any other
+ * failure is 500; and the queue tries again.
  */
-export function createApp({ release, deadLetters, log }: AppParts): Express {
+export function createApp({ release, queues, verify, warmUp, log, meter }: AppParts): Express & { drain(): void } {
   const app = express().disable('x-powered-by');
-  const endOf = async (error: unknown, message: Message): Promise<200 | 500> => {
-    const verdict = verdictOfError(error);
-    if (verdict.kind !== 'deadLetter') return 500;
-    try {
-      await deadLetters.publish(message, verdict);
-      return 200;
-    } catch (failure) {
-      log.error({ messageId: message.messageId, reason: textOf(failure) }, 'dead letter not published');
-      return 500;
+  const names = new Set(queues.map((queue) => queue.slice(queue.lastIndexOf('/') + 1)));
+  let isDraining = false;
+  // A kept connection would bring further tasks to an instance that is to end.
+  app.use((_request, response, next) => {
+    if (isDraining) response.set('connection', 'close');
+    next();
+  });
+
+  /** What the task's headers say, or why they are not believed. */
+  const admitted = async (request: Request): Promise<Headers | 'header' | 'queue' | 'token'> => {
+    const [, token] = /^Bearer (.+)$/i.exec(request.get('authorization') ?? '') ?? [];
+    const headers = headersOf(request, verify && token ? 'cloudtasks' : 'appengine');
+    if (headers.queue === undefined) return 'header';
+    if (!names.has(headers.queue)) return 'queue';
+    if (verify && token) {
+      try {
+        await verify(token);
+      } catch (error) {
+        log.warn({ reason: textOf(error) }, 'token refused');
+        return 'token';
+      }
+    } else if (verify) {
+      return 'token';
     }
+    return headers;
   };
-  app.get(['/healthz', '/_ah/warmup'], (_request, response) => {
+
+  app.get('/healthz', (_request, response) => void response.sendStatus(200));
+  app.get(['/_ah/warmup', '/_ah/start', '/_ah/stop'], async (_request, response) => {
+    await warmUp?.().catch((error: unknown) => log.warn({ reason: textOf(error) }, 'not warmed up'));
     response.sendStatus(200);
   });
   app.post('/tasks/release', express.text({ type: () => true, limit: bodyLimit }), async (request, response) => {
-    const queue = request.get('x-appengine-queuename');
-    const task = request.get('x-appengine-taskname') ?? '';
-    if (!queue) {
-      response.status(403).send('only tasks of a queue may release');
+    const headers = await admitted(request);
+    if (typeof headers === 'string') {
+      meter?.record('ptk.delay.forged', { reason: headers });
+      log.warn({ reason: headers }, 'call refused: no task of our queues');
+      response.status(403).send('only tasks of our queues may release');
       return;
     }
+    const { queue = '', task: id } = headers;
+    const about = { task: id, queue };
     try {
-      const released = await release(parsed(request.body));
-      log.debug({ task, ...released }, 'released');
-      response.sendStatus(200);
+      const attempt = Number(headers.retries ?? 0) + 1;
+      const released = await release({ id, queue, body: String(request.body ?? ''), attempt });
+      log[released.kind === 'deadLettered' ? 'warn' : 'debug']({ ...about, ...released }, 'released');
+      response.sendStatus(released.kind === 'busy' ? 429 : 200);
     } catch (error) {
-      log.warn({ task, queue, reason: textOf(error) }, 'not released');
-      response.sendStatus(await endOf(error, asMessage(String(request.body ?? ''), queue, task)));
+      log.warn({ ...about, reason: textOf(error) }, 'not released');
+      response.sendStatus(mayPass(error) ? 503 : 500);
     }
   });
-  return app;
+  return Object.assign(app, {
+    drain() {
+      isDraining = true;
+    },
+  });
 }
 
-/** A body that is no JSON is malformed like any other that has not the task's form. */
-function parsed(body: unknown): unknown {
-  try {
-    return JSON.parse(String(body));
-  } catch {
-    return undefined;
-  }
-}
-
-const asMessage = (body: string, queue: string, task: string): Message => ({
-  messageId: task,
-  data: Buffer.from(body),
-  attributes: {},
-  orderingKey: '',
-  publishTimeMs: undefined,
-  subscription: queue,
-  deliveryAttempt: undefined,
-});
+const mayPass = (error: unknown): boolean => ['SERVICE_UNAVAILABLE', 'STORE_UNAVAILABLE'].includes(errorCodeOf(error) ?? '');

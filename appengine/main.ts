@@ -1,18 +1,30 @@
-import { cloudTasksClient, cloudTasksScheduler } from '../src/shared/adapters/cloud-tasks.ts';
+import { calendar } from '../src/shared/adapters/calendar.ts';
+import { oidcVerifier } from '../src/shared/adapters/oidc.ts';
+import { otelMeter } from '../src/shared/adapters/otel.ts';
 import { system } from '../src/shared/adapters/system.ts';
 import { createRelease } from '../src/shared/delay/release.ts';
 import { textOf } from '../src/shared/errors.ts';
 import { connectBase } from '../src/shell/clients.ts';
+import { openDedupStore } from '../src/shell/dedup-store.ts';
+import { connectDelay } from '../src/shell/delay-parts.ts';
 import { createApp } from './app.ts';
 
 try {
   const base = connectBase('appengine', process.env);
-  const { GOOGLE_CLOUD_PROJECT, TASK_QUEUES, RELEASE_SERVICE, FINAL_TOPIC } = base.settings;
-  const client = cloudTasksClient(GOOGLE_CLOUD_PROJECT, process.env.CLOUD_TASKS_EMULATOR_HOST);
-  const scheduler = cloudTasksScheduler({ client, queues: TASK_QUEUES.split(','), service: RELEASE_SERVICE, system });
-  const app = createApp({ ...base, release: createRelease({ ...base, finalTopic: FINAL_TOPIC, scheduler }) });
+  const { FINAL_TOPIC, RELEASE_URL, RELEASE_ACCOUNT } = base.settings;
+  const [parts, { store }] = await Promise.all([connectDelay(base.settings, process.env), openDedupStore(base.settings, base.log)]);
+  const meter = otelMeter();
+  const release = createRelease({ ...base, ...parts, store, finalTopic: FINAL_TOPIC, calendar, system, meter });
+  const emulator = process.env.CLOUD_TASKS_EMULATOR_HOST;
+  const certsUrl = emulator && `http://${emulator}/oauth2/v3/certs`;
+  const verify = RELEASE_URL ? oidcVerifier({ audience: RELEASE_URL, account: RELEASE_ACCOUNT, certsUrl }) : undefined;
+  const warmUp = () => Promise.all([parts.warmUp(), base.pubsub.getClientAsync_({ client: 'PublisherClient' })]);
+  const app = createApp({ ...base, release, queues: parts.queues, verify, warmUp, meter });
   const server = app.listen(Number(process.env.PORT ?? 8080), () => base.log.info({ port: process.env.PORT ?? '8080' }, 'listening'));
-  process.once('SIGTERM', () => server.close(() => process.exit(0)));
+  process.once('SIGTERM', () => {
+    app.drain();
+    server.close(() => process.exit(0));
+  });
 } catch (error) {
   console.error(`appengine does not start: ${textOf(error)}`);
   process.exit(1);

@@ -10,8 +10,8 @@ export async function remindIn(delayMs: number) {
   const pubsub = new PubSub();
   const publisher = pubsubPublisher(pubsub);
   const client = cloudTasksClient(projectId, process.env.CLOUD_TASKS_EMULATOR_HOST);
-  const scheduler = cloudTasksScheduler({ client, queues: [queue], system });
-  const handle = createDelay({ publisher, finalTopic, scheduler, system, log });
+  const scheduler = cloudTasksScheduler({ client, release: { service: 'release' }, system });
+  const handle = createDelay({ publisher, finalTopic, scheduler, queues: [queue], system, log });
   const pull = startPull({ subscription: pubsub.subscription(subscription), handle, deadLetters, system, log });
   const publish = createPublisher({ publisher, topic, system });
   await publish({ key: 'reminder-4', data: Buffer.from('call back'), delayMs });

@@ -2,6 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { faultKinds } from '../src/emulator/faults.ts';
 import { dedupOptions, versionedOptions } from '../src/shared/dedup/options.ts';
+import { delayOptions } from '../src/shared/delay/options.ts';
 import { fifoOptions } from '../src/shared/fifo/options.ts';
 import { metrics } from '../src/shared/metrics.ts';
 import type { OptionTable } from '../src/shared/options.ts';
@@ -9,7 +10,7 @@ import { outboxOptions } from '../src/shared/outbox/options.ts';
 import { pullOptions } from '../src/shared/transports/pull-options.ts';
 
 const root = fileURLToPath(new URL('../', import.meta.url));
-const tables: readonly OptionTable[] = [dedupOptions, versionedOptions, pullOptions, fifoOptions, outboxOptions];
+const tables: readonly OptionTable[] = [dedupOptions, versionedOptions, pullOptions, fifoOptions, outboxOptions, delayOptions];
 
 const optionRow = ([name, { env, about, default: value, min, max }]: [string, OptionTable[string]]): string =>
   `| \`${env}\` | \`${name}\`: ${about} Default ${value}, from ${min} to ${max}. |`;

@@ -6,6 +6,8 @@ export const errorCodes = {
   MALFORMED_MESSAGE: { fate: 'deadLetter', about: 'An attribute or body breaks the wire contract; no retry can mend it.' },
   KEY_MISSING: { fate: 'deadLetter', about: 'The message has no key where its consumer looks for one.' },
   MESSAGE_TOO_LARGE: { fate: 'deadLetter', about: 'A limit of Pub/Sub, Firestore or Cloud Tasks is passed.' },
+  LEDGER_MISSING: { fate: 'deadLetter', about: 'Somebody deleted the ledger entry of a delayed message.' },
+  PAYLOAD_MISSING: { fate: 'deadLetter', about: 'The stored body of a delayed message is gone, or is not what was stored.' },
   REFUSED: { fate: 'deadLetter', about: 'A service refused the request for good.' },
   STORE_UNAVAILABLE: { fate: 'nack', about: 'The record store did not answer in time, or answered an error that may pass.' },
   RECORD_UNREADABLE: { fate: 'nack', about: 'What is stored under the key is no record that this version reads.' },

@@ -10,9 +10,13 @@ export type { Reconcile } from './dedup/run.ts';
 export { checkStore } from './dedup/store-check.ts';
 export { checkSubscription, type SubscriptionFacts } from './dedup/subscription-check.ts';
 export { type Apply, createVersioned, type Marked, type VersionedDocuments, type VersionedParts } from './dedup/versioned.ts';
-export { dueOf } from './delay/decide.ts';
 export { createDelay, type DelayParts } from './delay/delay.ts';
-export { createRelease, type ReleaseParts } from './delay/release.ts';
+export { dueOf, type When } from './delay/due.ts';
+export type { DelayRecord } from './delay/ledger.ts';
+export { delayOptions } from './delay/options.ts';
+export { createRelease, type DispatchedTask, type Released, type ReleaseParts } from './delay/release.ts';
+export { createRepair, type Repaired, type RepairParts } from './delay/repair.ts';
+export type { DelayLedger, DelayState } from './delay/store.ts';
 export { type ErrorCode, errorCodeOf, errorCodes, ToolkitError } from './errors.ts';
 export {
   type CommandOutcome,

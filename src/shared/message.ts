@@ -32,7 +32,10 @@ export const attribute = {
   tombstone: 'ptk-tombstone',
   deliverAt: 'ptk-deliver-at',
   delayMs: 'ptk-delay-ms',
+  delayId: 'ptk-delay-id',
   delayCount: 'ptk-delay-count',
+  delayPasses: 'ptk-delay-passes',
+  target: 'ptk-target',
   originId: 'ptk-origin-id',
   originTime: 'ptk-origin-time',
   deadReason: 'ptk-dead-reason',
@@ -63,6 +66,15 @@ export function dedupKeyOf(message: Message, keyOf?: KeyOf): string {
   // A source is a URI reference and so holds no space: the pair cannot be mistaken for another one.
   if (source !== undefined && id !== undefined) return checkedKey(`${source} ${id}`, 'ce-source with ce-id');
   return `${message.subscription}/${checkedKey(message.messageId, 'messageId')}`;
+}
+
+/** The dedup key, or the message id where the key itself is what is wrong. */
+export function keyOrIdOf(message: Message): string {
+  try {
+    return dedupKeyOf(message);
+  } catch {
+    return message.messageId || 'none';
+  }
 }
 
 /** What a user's function throws may quote the payload, so only its name is told. */
@@ -138,6 +150,13 @@ export const originIdOf = ({ messageId, attributes }: Message): string => attrib
 export function traceIdOf({ attributes }: Message): string | undefined {
   const parent = attributes.traceparent ?? attributes.googclient_traceparent;
   return parent === undefined ? undefined : /^[\da-f]{2}-([\da-f]{32})-/.exec(parent)?.[1];
+}
+
+/** What Pub/Sub counts of a message, in bytes. */
+export function sizeOf({ data, attributes }: OutgoingMessage): number {
+  let bytes = data.length;
+  for (const name in attributes) bytes += Buffer.byteLength(name) + Buffer.byteLength(attributes[name] ?? '');
+  return bytes;
 }
 
 /** What takes a number's place in its stream when the message that had it ends here. */

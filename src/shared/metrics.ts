@@ -21,6 +21,12 @@ export const metrics = {
   'ptk.fifo.lease_lost': { kind: 'counter', about: 'numbers that were run, and whose stream another run had taken meanwhile' },
   'ptk.fifo.gaps': { kind: 'counter', about: 'looks of a sweep at a stream whose next number is missing' },
   'ptk.fifo.skipped': { kind: 'counter', about: 'gaps that a sweep passed over, since nobody had written their numbers down' },
+  'ptk.delay.lateness': {
+    kind: 'histogram',
+    unit: 'ms',
+    about: 'from the due time to when the message was published, by the clock of the release',
+  },
+  'ptk.delay.forged': { kind: 'counter', about: 'calls of the release that no queue of ours made, by `reason`: header, queue, token' },
   'ptk.pull.extension_ended': {
     kind: 'counter',
     about: 'deliveries that ran longer than Pub/Sub leaves them alone, by `why`: time, refused',

@@ -27,3 +27,7 @@ export function documentId(...parts: readonly string[]): string {
   if (id.length > documentIdBytes) throw malformed(`a document id of ${id.length} bytes is needed; at most ${documentIdBytes} are allowed`);
   return id;
 }
+
+export const shards = 16;
+/** Queries of many processes can be spread over these (**wire**). */
+export const shardOf = (name: string): number => Number.parseInt(hash(name).slice(0, 2), 16) % shards;

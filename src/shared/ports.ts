@@ -76,21 +76,36 @@ export interface Publisher {
   publish(topic: string, messages: readonly OutgoingMessage[]): Promise<readonly string[]>;
 }
 
-/** A task that calls the release handler. */
-export type Task = {
-  /** Short id; a second task of the same name is the same task. */
-  readonly id: string;
-  readonly scheduledForMs: number;
-  readonly body: Uint8Array;
-};
+/** A task's full name is `{queue}/tasks/{id}`; a second task of the same name is the same task. */
+export type TaskName = { readonly queue: string; readonly id: string };
+
+/** A task that calls the release handler with its body, or by itself posts it to the publish method of a topic. */
+export type Task = TaskName & { readonly scheduledForMs: number; readonly body: Uint8Array; readonly publishTo?: string };
+
+export type QueueState = 'running' | 'paused' | 'disabled' | 'missing';
 
 /** Holds tasks until their time, by its own clock. */
 export interface Scheduler {
   /**
-   * Resolves once the task exists, whether this call made it or an earlier one did.
+   * Resolves once the task exists, or has existed under this name, whether this call made it or an earlier one did.
    * @throws MESSAGE_TOO_LARGE, REFUSED, SERVICE_UNAVAILABLE
    */
   schedule(task: Task): Promise<void>;
+  /**
+   * Takes a task away; one that is not there is fine, and one that runs goes on.
+   * @throws SERVICE_UNAVAILABLE
+   */
+  remove(name: TaskName): Promise<void>;
+  /**
+   * Whether a task of the name waits or runs.
+   * @throws SERVICE_UNAVAILABLE
+   */
+  exists(name: TaskName): Promise<boolean>;
+  /**
+   * Whether a queue dispatches.
+   * @throws SERVICE_UNAVAILABLE
+   */
+  stateOf(queue: string): Promise<QueueState>;
 }
 
 /** What names stored bytes, and what they must be. */

@@ -1,4 +1,4 @@
-import { dueOf } from './delay/decide.ts';
+import { dueOf } from './delay/due.ts';
 import { malformed } from './errors.ts';
 import { attribute, type OutgoingMessage } from './message.ts';
 import type { Publisher, System } from './ports.ts';

@@ -11,7 +11,7 @@ export type Verdict =
 /** `key`: the dedup key, where one was made. */
 export type DeadLetter = { readonly kind: 'deadLetter'; readonly reason: DeadLetterReason; readonly detail: string; readonly key?: string };
 
-export type AckReason = 'processed' | 'duplicate' | 'old' | 'parked' | 'tombstone' | 'scheduled' | 'skipped';
+export type AckReason = 'processed' | 'duplicate' | 'old' | 'parked' | 'tombstone' | 'scheduled' | 'superseded' | 'skipped';
 export type NackReason = 'inProgress' | 'early' | 'blocked' | 'failed' | 'storeUnavailable' | 'leaseLost';
 export type DeadLetterReason =
   | 'malformed'
@@ -24,6 +24,9 @@ export type DeadLetterReason =
   | 'beforeStart'
   | 'tooOld'
   | 'tooLarge'
+  | 'loop'
+  | 'ledgerMissing'
+  | 'payloadMissing'
   | 'refused';
 
 /** A symbol of the registry, so that a verdict made by a second copy of this package is known too. */
@@ -57,6 +60,8 @@ const deadLetterReasons: Readonly<Partial<Record<ErrorCode, DeadLetterReason>>> 
   MALFORMED_MESSAGE: 'malformed',
   KEY_MISSING: 'malformed',
   MESSAGE_TOO_LARGE: 'tooLarge',
+  LEDGER_MISSING: 'ledgerMissing',
+  PAYLOAD_MISSING: 'payloadMissing',
   REFUSED: 'refused',
   KEY_CONFLICT: 'conflict',
   OUTCOME_UNKNOWN: 'abandoned',

@@ -3,7 +3,7 @@ import { ToolkitError } from '../shared/errors.ts';
 export type Environment = Readonly<Record<string, string | undefined>>;
 export type Deployable = 'dedup' | 'delay' | 'fifo' | 'appengine';
 /** What reads these settings: a deployable, or a command that works on what it leaves. */
-export type Program = Deployable | 'redrive' | 'relay' | 'fifoCommand';
+export type Program = Deployable | 'redrive' | 'relay' | 'fifoCommand' | 'delayCommand';
 
 type Setting = {
   readonly about: string;
@@ -15,14 +15,15 @@ type Setting = {
 };
 
 /** Short or full. */
-export const topicName = /^(projects\/[^/]+\/topics\/)?[A-Za-z][\w.~+%-]{2,254}$/;
+const topic = String.raw`(projects\/[^/,]+\/topics\/)?[A-Za-z][\w.~+%-]{2,254}`;
+export const topicName = new RegExp(`^${topic}$`);
 const queue = String.raw`projects\/[^/,]+\/locations\/[^/,]+\/queues\/[A-Za-z0-9-]+`;
 
 /** Every text setting of the deployables (**wire**); numbers stand in the option tables of their features. */
 export const settings = {
   GOOGLE_CLOUD_PROJECT: {
     about: 'Project of every resource.',
-    requiredBy: ['dedup', 'delay', 'fifo', 'appengine', 'redrive', 'relay', 'fifoCommand'],
+    requiredBy: ['dedup', 'delay', 'fifo', 'appengine', 'redrive', 'relay', 'fifoCommand', 'delayCommand'],
   },
   FIRESTORE_DATABASE: { about: 'Firestore database.', default: '(default)' },
   COLLECTION_PREFIX: { about: "Put in front of every collection's name.", default: '', pattern: /^[\w-]{0,64}$/ },
@@ -107,10 +108,34 @@ export const settings = {
   REDIS_CA_FILE: { about: 'PEM file of the CA that signed the certificate of Redis.' },
   TASK_QUEUES: {
     about: 'Full names of the queues that hold delayed messages, comma-separated.',
-    requiredBy: ['delay', 'appengine'],
+    requiredBy: ['delay', 'appengine', 'delayCommand'],
     pattern: new RegExp(`^${queue}(,${queue})*$`),
   },
+  DELAY_LEDGER: {
+    about:
+      'Messages with a `ptk-delay-id` are known by it in the ledger (`ids`), or every delayed one, by its key where it has no id (`all`).',
+    default: 'ids',
+    oneOf: ['ids', 'all'],
+  },
+  DELAY_MODE: {
+    about: 'A task calls the release (`handler`), or publishes by itself in the name of `RELEASE_ACCOUNT` (`handler-less`).',
+    default: 'handler',
+    oneOf: ['handler', 'handler-less'],
+  },
+  RELEASE_URL: {
+    about:
+      'Where the release runs, if not on App Engine: tasks call it with an OIDC token of `RELEASE_ACCOUNT`, and it takes no other calls.',
+    pattern: /^(https:\/\/[^/@?#]+|http:\/\/(localhost|127\.0\.0\.1|\[::1\])(:\d+)?)$/,
+  },
+  RELEASE_ACCOUNT: {
+    about: 'Service account that tasks speak for, with `RELEASE_URL` or `DELAY_MODE=handler-less`.',
+    pattern: /^[^\s@]+@[^\s@]+$/,
+  },
   RELEASE_SERVICE: { about: 'App Engine service that releases; the default service when absent.', pattern: /^[a-z][a-z0-9-]{0,62}$/ },
+  TARGET_TOPICS: {
+    about: 'Topics that a message may name in `ptk-target` instead of `FINAL_TOPIC`, comma-separated.',
+    pattern: new RegExp(`^${topic}(,${topic})*$`),
+  },
   FINAL_TOPIC: { about: 'Topic of messages that are due.', requiredBy: ['delay', 'appengine'], pattern: topicName },
   LOG_LEVEL: { about: 'Least severity that is logged.', default: 'info', oneOf: ['debug', 'info', 'warn', 'error'] },
 } as const satisfies Record<string, Setting>;
@@ -138,6 +163,14 @@ export function readSettings(program: Program, environment: Environment): Settin
   }
   if (values.FIFO_ON_POISON === 'divert' && values.FIFO_LANE_TOPIC === '')
     throw invalid('FIFO_LANE_TOPIC is not set; FIFO_ON_POISON=divert needs it');
+  for (const [name, value] of [
+    ['DELAY_MODE', 'handler-less'],
+    ['RELEASE_URL', values.RELEASE_URL],
+  ] as const)
+    if (value && values[name] === value && values.RELEASE_ACCOUNT === '')
+      throw invalid(`RELEASE_ACCOUNT is not set; ${name}=${value} needs it`);
+  if (values.DELAY_MODE === 'handler-less' && values.DELAY_LEDGER === 'all')
+    throw invalid('DELAY_LEDGER=all needs DELAY_MODE=handler: a task that publishes by itself asks no ledger');
   if (values.STORE !== 'firestore' && values.REDIS_URL === '') throw invalid(`REDIS_URL is not set; STORE=${values.STORE} needs it`);
   if (values.STORE !== 'firestore' && values.DEDUP_MODE === 'inbox')
     throw invalid('DEDUP_MODE=inbox needs STORE=firestore: effect and record commit in one transaction');

@@ -1,6 +1,7 @@
 import type { DeadLetters, Log, Message } from '../shared/index.ts';
 
 export { memoryRecordStore } from '../shared/adapters/memory.ts';
+export { memoryDelayLedger } from '../shared/adapters/memory-delays.ts';
 export { memoryVersionedDocuments } from '../shared/adapters/memory-documents.ts';
 export { memoryFifoStore } from '../shared/adapters/memory-fifo.ts';
 export { memoryPayloadStore } from '../shared/adapters/memory-payloads.ts';

@@ -3,7 +3,7 @@ import { type Import, importsOf, ourFiles } from './source.ts';
 
 /** From the inside out; the first that fits is the layer of a file. */
 const layers = {
-  core: /^src\/shared\/((context|errors|message|metrics|names|options|payload|ports|verdict|waiting|wire)|\w+\/(cursor|decide|options|results|store|subscription-check|task-body))\.ts$/,
+  core: /^src\/shared\/((context|errors|message|metrics|names|options|payload|ports|verdict|waiting|wire)|\w+\/(cursor|decide|due|lateness|ledger|options|results|store|subscription-check|task-body))\.ts$/,
   adapter: /^src\/shared\/adapters\//,
   transport: /^src\/shared\/transports\//,
   surface: /^src\/shared\/index\.ts$/,

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { dedupOptions, versionedOptions } from '../../src/shared/dedup/options.ts';
+import { delayOptions } from '../../src/shared/delay/options.ts';
 import { errorCodes } from '../../src/shared/errors.ts';
 import { fifoOptions } from '../../src/shared/fifo/options.ts';
 import { metrics } from '../../src/shared/metrics.ts';
@@ -15,6 +16,7 @@ const rows = new Map([...readme.matchAll(/^\| *`([^`]+)` *\| *(.*?) *\|$/gm)].ma
 const tables: readonly (readonly [path: string, table: OptionTable])[] = [
   ['src/shared/dedup/options.ts', dedupOptions],
   ['src/shared/dedup/options.ts', versionedOptions],
+  ['src/shared/delay/options.ts', delayOptions],
   ['src/shared/fifo/options.ts', fifoOptions],
   ['src/shared/outbox/options.ts', outboxOptions],
   ['src/shared/transports/pull-options.ts', pullOptions],

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { dueOf, nextHop, planDelay, taskId } from '../../src/shared/delay/decide.ts';
+import { nextHop, planDelay, taskId } from '../../src/shared/delay/decide.ts';
+import { dueOf } from '../../src/shared/delay/due.ts';
 
 const publishTimeMs = Date.UTC(2026, 0, 1);
 const message = (attributes: Record<string, string>, published: number | undefined = publishTimeMs) => ({
@@ -61,6 +62,8 @@ describe('dueOf', () => {
   });
 });
 
+const rules = { defaultMs: 0, holdMs: 0, isLedgered: false };
+
 describe('planDelay', () => {
   test.each([
     ['at the publish time', '0', { kind: 'now' }],
@@ -72,15 +75,15 @@ describe('planDelay', () => {
       { kind: 'task', scheduledForMs: publishTimeMs + 25 * day, dueAtMs: publishTimeMs + 25 * day + 1 },
     ],
   ])('%s', (_, delayMs, expected) => {
-    expect(planDelay(message({ 'ptk-delay-ms': delayMs }), 0)).toMatchObject(expected);
+    expect(planDelay(message({ 'ptk-delay-ms': delayMs }), 0, rules)).toMatchObject(expected);
   });
 
   test('without a due time the message goes on at once', () => {
-    expect(planDelay(message({}), 0)).toEqual({ kind: 'now' });
+    expect(planDelay(message({}), 0, rules)).toEqual({ kind: 'now' });
   });
 
   test('without a publish time the hop begins at receipt', () => {
-    const plan = planDelay({ attributes: { 'ptk-deliver-at': '2027-01-01T00:00:00Z' }, publishTimeMs: undefined }, publishTimeMs);
+    const plan = planDelay({ attributes: { 'ptk-deliver-at': '2027-01-01T00:00:00Z' }, publishTimeMs: undefined }, publishTimeMs, rules);
     expect(plan).toMatchObject({ kind: 'task', scheduledForMs: publishTimeMs + 25 * day });
   });
 });

@@ -1,37 +1,12 @@
 import { describe, expect, test } from 'vitest';
-import { createDelay } from '../../src/shared/delay/delay.ts';
-import { createRelease } from '../../src/shared/delay/release.ts';
 import { ToolkitError } from '../../src/shared/errors.ts';
-import type { OutgoingMessage } from '../../src/shared/message.ts';
-import type { Task } from '../../src/shared/ports.ts';
-import { silentLog, testMessage } from '../../src/testing/doubles.ts';
-import { manualSystem } from '../support/manual-system.ts';
+import { testMessage } from '../../src/testing/doubles.ts';
+import { setUpDelay } from '../support/delaying.ts';
 
 const context = { signal: new AbortController().signal };
 const day = 86_400_000;
 const published = Date.UTC(2026, 0, 1);
-
-/** A final topic, and a queue that keeps one task of a name as Cloud Tasks does. */
-function setUp(failure: { publish?: Error; schedule?: Error } = {}) {
-  const topics: [string, OutgoingMessage][] = [];
-  const tasks = new Map<string, Task>();
-  const publisher = {
-    publish: async (topic: string, messages: readonly OutgoingMessage[]) => {
-      if (failure.publish) throw failure.publish;
-      for (const message of messages) topics.push([topic, message]);
-      return messages.map((_, index) => `out-${index}`);
-    },
-  };
-  const scheduler = {
-    schedule: async (task: Task) => {
-      if (failure.schedule) throw failure.schedule;
-      if (!tasks.has(task.id)) tasks.set(task.id, task);
-    },
-  };
-  const parts = { publisher, scheduler, finalTopic: 'final', system: manualSystem(), log: silentLog };
-  const bodies = () => [...tasks.values()].map((task) => JSON.parse(Buffer.from(task.body).toString()));
-  return { topics, tasks, bodies, delay: createDelay(parts), release: createRelease(parts) };
-}
+const setUp = () => setUpDelay({ options: { holdMs: 0 } });
 
 describe('delay', () => {
   test('a message that is due goes to the final topic at once, with key and origin', async () => {
@@ -77,12 +52,14 @@ describe('delay', () => {
     ['a task that is refused', new ToolkitError('REFUSED', 'no'), { kind: 'deadLetter', reason: 'refused', detail: 'no' }],
     ['a queue that does not answer', new ToolkitError('SERVICE_UNAVAILABLE', 'later'), { kind: 'nack', reason: 'failed' }],
   ])('%s', async (_, schedule, verdict) => {
-    const { delay } = setUp({ schedule });
+    const { delay, failure } = setUp();
+    failure.schedule = schedule;
     expect(await delay(testMessage({ attributes: { 'ptk-delay-ms': '1' } }), context)).toEqual(verdict);
   });
 
   test('a message that cannot be published is not acked', async () => {
-    const { delay } = setUp({ publish: new ToolkitError('SERVICE_UNAVAILABLE', 'later') });
+    const { delay, failure } = setUp();
+    failure.publish = new ToolkitError('SERVICE_UNAVAILABLE', 'later');
     expect(await delay(testMessage(), context)).toEqual({ kind: 'nack', reason: 'failed' });
   });
 
@@ -97,51 +74,57 @@ describe('delay', () => {
 });
 
 describe('release', () => {
-  test('publishes what was delayed as it was: bytes, attributes, ordering key, and how often it was delayed', async () => {
-    const { topics, bodies, delay, release } = setUp();
-    const attributes = { a: 'é', 'ptk-key': 'k', 'ptk-delay-ms': '5000', 'ptk-stream': 's', 'ptk-seq': '1', 'ptk-epoch': '1' };
-    await delay(testMessage({ messageId: '5', data: Buffer.from([0x00, 0xff]), attributes, orderingKey: 'o' }), context);
-    expect(await release(bodies()[0])).toEqual({ messageId: 'out-0' });
+  test('publishes what was delayed as it was, without the instruction, and with how often it was delayed', async () => {
+    const { topics, task, delay, release } = setUp();
+    const attributes = { a: 'é', 'ptk-key': 'k', 'ptk-stream': 's', 'ptk-seq': '1', 'ptk-epoch': '1' };
+    const delayed = { ...attributes, 'ptk-delay-ms': '5000' };
+    await delay(testMessage({ messageId: '5', data: Buffer.from([0x00, 0xff]), attributes: delayed, orderingKey: 'o' }), context);
+    expect(await release(task(0))).toEqual({ kind: 'published', messageId: 'out-0' });
     const added = { 'ptk-origin-id': '5', 'ptk-origin-time': '2026-01-01T00:00:00.000Z', 'ptk-delay-count': '1' };
     expect(topics).toEqual([['final', { data: Buffer.from([0x00, 0xff]), attributes: { ...attributes, ...added }, orderingKey: 'o' }]]);
   });
 
   test('a released message that is delayed again gets a new task and counts on', async () => {
-    const { topics, tasks, bodies, delay, release } = setUp();
+    const { topics, task, names, delay, release } = setUp();
     const attributes = { 'ptk-key': 'k', 'ptk-delay-ms': '5000' };
     await delay(testMessage({ attributes }), context);
-    await release(bodies()[0]);
-    await delay(testMessage({ attributes: topics[0]?.[1].attributes ?? {} }), context);
-    expect(tasks.size).toBe(2);
-    await release(bodies()[1]);
+    await release(task(0));
+    await delay(testMessage({ attributes: { ...topics[0]?.[1].attributes, 'ptk-delay-ms': '5000' } }), context);
+    expect(names.size).toBe(2);
+    await release(task(0));
     expect(topics[1]?.[1].attributes['ptk-delay-count']).toBe('2');
   });
 
   test('60 days are three tasks of their own, at 25, 50 and 60 days, and then the message', async () => {
-    const { topics, tasks, bodies, delay, release } = setUp();
+    const { topics, tasks, task, delay, dispatched } = setUp();
     await delay(testMessage({ attributes: { 'ptk-key': 'k', 'ptk-deliver-at': '2026-03-02T00:00:00Z' } }), context);
-    expect(await release(bodies()[0])).toEqual({ hop: 2 });
-    expect(await release(bodies()[0])).toEqual({ hop: 2 });
-    expect(await release(bodies()[1])).toEqual({ hop: 3 });
+    const run = (index: number) => dispatched(task(index) ?? expect.fail());
+    expect(await run(0)).toEqual({ kind: 'hop', hop: 2 });
+    expect(await run(0)).toEqual({ kind: 'hop', hop: 2 });
+    expect(await run(1)).toEqual({ kind: 'hop', hop: 3 });
     expect([...tasks.values()].map(({ scheduledForMs }) => (scheduledForMs - published) / day)).toEqual([25, 50, 60]);
     expect(topics).toEqual([]);
-    expect(await release(bodies()[2])).toEqual({ messageId: 'out-0' });
+    expect(await run(2)).toEqual({ kind: 'published', messageId: 'out-0' });
     expect(topics[0]?.[1].attributes).toMatchObject({ 'ptk-key': 'k', 'ptk-delay-count': '1' });
   });
 
-  test('a second dispatch of one task publishes a copy under the same key', async () => {
-    const { topics, bodies, delay, release } = setUp();
+  test('a second dispatch of one task publishes nothing', async () => {
+    const { topics, task, delay, dispatched } = setUp();
     await delay(testMessage({ attributes: { 'ptk-delay-ms': '1' } }), context);
-    await release(bodies()[0]);
-    await release(bodies()[0]);
-    expect(topics).toHaveLength(2);
-    expect(topics[1]).toEqual(topics[0]);
+    const only = task(0) ?? expect.fail();
+    await dispatched(only);
+    expect(await dispatched(only)).toEqual({ kind: 'published', messageId: 'out-0' });
+    expect(topics).toHaveLength(1);
   });
 
-  test('what the final topic refuses is told to the caller', async () => {
-    const { bodies, delay } = setUp();
-    await delay(testMessage({ attributes: { 'ptk-delay-ms': '1' } }), context);
-    const { release } = setUp({ publish: new ToolkitError('REFUSED', 'no') });
-    await expect(release(bodies()[0])).rejects.toMatchObject({ code: 'REFUSED' });
+  test('what the final topic refuses is one dead letter, however often its task is dispatched', async () => {
+    const { failure, deadLetters, task, delay, dispatched } = setUp();
+    await delay(testMessage({ data: 'x', attributes: { 'ptk-delay-ms': '1', a: 'b' } }), context);
+    const only = task(0) ?? expect.fail();
+    failure.publish = new ToolkitError('REFUSED', 'no');
+    expect(await dispatched(only)).toEqual({ kind: 'deadLettered', reason: 'refused' });
+    await dispatched(only);
+    expect(deadLetters.kept).toEqual([{ message: expect.objectContaining({ data: Buffer.from('x') }), reason: 'refused', detail: 'no' }]);
+    expect(deadLetters.kept[0]?.message.attributes).toMatchObject({ a: 'b' });
   });
 });

@@ -53,7 +53,12 @@ describe('readSettings', () => {
       REDIS_CLUSTER: 'off',
       REDIS_CA_FILE: '',
       TASK_QUEUES: '',
+      DELAY_LEDGER: 'ids',
+      DELAY_MODE: 'handler',
+      RELEASE_URL: '',
+      RELEASE_ACCOUNT: '',
       RELEASE_SERVICE: '',
+      TARGET_TOPICS: '',
       FINAL_TOPIC: '',
       LOG_LEVEL: 'info',
     });

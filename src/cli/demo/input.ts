@@ -13,6 +13,9 @@ export type Delivery = {
   readonly publishedTwice: boolean;
 };
 
+/** When a delivery is due, for the sink: the toolkit's own instruction ends with the delay. */
+export const dueAttribute = 'demo-due-at';
+
 type Kind = { readonly name: string; readonly examples: readonly { readonly repository?: { readonly full_name?: string } }[] };
 
 /**

@@ -5,7 +5,7 @@ import { createSequencer } from '../../shared/outbox/sequencer.ts';
 import type { Publisher } from '../../shared/ports.ts';
 import { createPublisher } from '../../shared/publishing.ts';
 import { lineLog } from '../../shell/log.ts';
-import type { Delivery } from './input.ts';
+import { type Delivery, dueAttribute } from './input.ts';
 import { topics } from './stack.ts';
 
 export type Published = {
@@ -20,6 +20,12 @@ const handoffMs = 4_000;
 /** Long: all streams commit at once, and Google's emulator takes its time. */
 const storeTimeoutMs = 60_000;
 
+/** The instruction does not travel to the final topic, so the sink is told by an attribute of our own what it is to compare. */
+function dueIn(delayMs: number) {
+  const deliverAtMs = system.clock.nowMs() + delayMs;
+  return { deliverAtMs, attributes: { [dueAttribute]: new Date(deliverAtMs).toISOString() } };
+}
+
 /** Publishes every delivery as a user of the library would. */
 export async function publishAll(deliveries: readonly Delivery[], publisher: Publisher, db: Firestore): Promise<Published> {
   const streams = firestoreStreamStore(db, system.clock);
@@ -32,7 +38,7 @@ export async function publishAll(deliveries: readonly Delivery[], publisher: Pub
   let again = 0;
   let knownToOutbox = 0;
   const publish = async ({ key, stream, data, delayMs, publishedTwice }: Delivery) => {
-    const draft = { key, data, ...(delayMs !== undefined && { delayMs }) };
+    const draft = { key, data, ...(delayMs !== undefined && dueIn(delayMs)) };
     const once = () => {
       if (stream === undefined) return (delayMs === undefined ? plain.now : plain.later)(draft);
       return sequencer.publish({ ...draft, stream, topic: delayMs === undefined ? topics.final : topics.delayed });

@@ -1,6 +1,5 @@
 import { Timestamp, type WriteBatch } from '@google-cloud/firestore';
 import { ToolkitError, textOf } from '../errors.ts';
-import { hash } from '../names.ts';
 import type { Version } from '../ports.ts';
 
 /** gRPC codes. A refused precondition is one of four, and which one says nothing (protocol 0.7). */
@@ -28,10 +27,6 @@ export const unlessConflict = (call: () => Promise<unknown>): Promise<boolean> =
       throw storeError(error);
     },
   );
-
-const shards = 16;
-/** Queries of many processes can be spread over these (**wire**). */
-export const shardOf = (stream: string): number => Number.parseInt(hash(stream).slice(0, 2), 16) % shards;
 
 /** Too long an id, too large a document, or a value that Firestore does not hold: no retry can mend it. */
 export const refusal = (error: unknown): ToolkitError | undefined =>

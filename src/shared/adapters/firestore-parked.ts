@@ -2,10 +2,9 @@ import type { DocumentData } from '@google-cloud/firestore';
 import { ToolkitError } from '../errors.ts';
 import { cursorKeyOf, type Parked, type Place } from '../fifo/store.ts';
 import type { Message } from '../message.ts';
-import { documentId, hash } from '../names.ts';
+import { documentId, hash, shardOf } from '../names.ts';
 import type { Clock } from '../ports.ts';
 import { fieldsOf } from './firestore.ts';
-import { shardOf } from './firestore-answers.ts';
 
 /** A document holds 1 MiB with its names and its own fields (`docs/facts.md` B.8). */
 const messageBytes = 1_000_000;

@@ -1,12 +1,12 @@
 import type { DocumentSnapshot, Firestore, Query, Timestamp, Transaction } from '@google-cloud/firestore';
 import { ToolkitError, textOf } from '../errors.ts';
 import { attribute } from '../message.ts';
-import { encodeName } from '../names.ts';
+import { encodeName, shardOf } from '../names.ts';
 import { type Counter, type CounterState, counterFault, type Entry, type Numbering } from '../outbox/decide.ts';
 import { entryIdOf, type PendingEntry, type StreamStore } from '../outbox/store.ts';
 import type { Clock } from '../ports.ts';
 import { fieldsOf, storedOf } from './firestore.ts';
-import { codeOf, committed, guarded, instantOf, shardOf, unlessConflict, versionOf } from './firestore-answers.ts';
+import { codeOf, committed, guarded, instantOf, unlessConflict, versionOf } from './firestore-answers.ts';
 
 export { firestoreFifoStore } from './firestore-fifo.ts';
 

@@ -18,12 +18,14 @@ const instants = new WeakMap<Firestore, typeof Timestamp>();
  * A collection of records. The client is the caller's: connected, and closed by the caller.
  *
  * @param beside adds to the commit of each put, and may refuse it by a throw
+ * @param canReturn whether a record that was to be kept for a while may become one that is kept for ever
  */
 export function firestoreRecordStore<R extends Revised>(
   db: Firestore,
   clock: Pick<Clock, 'nowMs'>,
   collection: string,
   beside?: (batch: WriteBatch) => void,
+  canReturn = false,
 ): RecordStore<R> {
   const documentOf = (key: string) => db.collection(collection).doc(key);
   const known = (time: Timestamp) => {
@@ -46,7 +48,7 @@ export function firestoreRecordStore<R extends Revised>(
       beside?.(batch);
       try {
         if (expected === 'absent') batch.create(ref, fields);
-        else batch.update(ref, fields, unchangedSince(db, expected));
+        else batch.update(ref, canReturn ? { expireAt: null, ...fields } : fields, unchangedSince(db, expected));
         return { version: (await committed(batch, instants.has(db), known)).at(-1) ?? '' };
       } catch (error) {
         if (!isConflict(error)) throw storeError(error);

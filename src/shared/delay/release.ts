@@ -1,34 +1,172 @@
-import { attribute, type OutgoingMessage } from '../message.ts';
-import type { Publisher, Scheduler } from '../ports.ts';
+import type { DedupRecord } from '../dedup/decide.ts';
+import { createIdempotent } from '../dedup/idempotent.ts';
+import { errorCodeOf, textOf } from '../errors.ts';
+import type { Message } from '../message.ts';
+import { type Options, readOptions } from '../options.ts';
+import type { Calendar, DeadLetters, Log, Meter, PayloadStore, Publisher, RecordStore, Scheduler, System } from '../ports.ts';
+import { type DeadLetterReason, verdictOfError } from '../verdict.ts';
+import { arm, released, tombstoneLeft } from './arming.ts';
+import { uncarried } from './carrying.ts';
 import { nextHop } from './decide.ts';
-import { scheduleHop } from './delay.ts';
-import { decodeTask } from './task-body.ts';
+import { delayOptions } from './options.ts';
+import { releaseRecord } from './release-record.ts';
+import type { DelayLedger } from './store.ts';
+import { decodeTask, type TaskBody } from './task-body.ts';
 
-export type ReleaseParts = { readonly publisher: Publisher; readonly finalTopic: string; readonly scheduler: Scheduler };
+export type ReleaseParts = {
+  readonly publisher: Publisher;
+  readonly finalTopic: string;
+  readonly scheduler: Scheduler;
+  readonly queues: readonly string[];
+  /** Of dedup keys: a task that is dispatched again publishes nothing. */
+  readonly store: RecordStore<DedupRecord>;
+  readonly ledger: DelayLedger;
+  readonly payloads: PayloadStore;
+  readonly calendar: Calendar;
+  readonly deadLetters: DeadLetters;
+  readonly system: System;
+  readonly log: Log;
+  readonly meter?: Meter;
+  /** Told of each message that was published, and how late. */
+  readonly onPublished?: (latenessMs: number) => void;
+  readonly options?: Partial<Options<typeof delayOptions>>;
+};
+
+/** A task as it was dispatched. */
+export type DispatchedTask = {
+  /** Short names. */
+  readonly id: string;
+  readonly queue: string;
+  /** The text that the task carries. */
+  readonly body: string;
+  /** From 1. */
+  readonly attempt: number;
+};
+
+export type Released =
+  | { readonly kind: 'published'; readonly messageId: string }
+  | { readonly kind: 'hop'; readonly hop: number }
+  /** Nothing to publish: cancelled, published before, or another generation. */
+  | { readonly kind: 'ended' }
+  | { readonly kind: 'deadLettered'; readonly reason: DeadLetterReason }
+  /** Another dispatch is at it. */
+  | { readonly kind: 'busy' };
+
+/** Under whose name a release keeps its dedup keys. */
+const consumer = 'ptk-release';
+/** Longer than a task lives, and how often it may be dispatched again meanwhile. */
+const ttlSeconds = 32 * 86_400;
 
 /**
- * What a task does when its time has come: it publishes the message, or makes the task of the next hop. Resolves once the
- * message id is known, or the next task exists. A second dispatch publishes a copy under the same key.
- * @throws MALFORMED_MESSAGE, MESSAGE_TOO_LARGE, REFUSED, SERVICE_UNAVAILABLE
+ * What a task does when its time has come: it publishes the message, or makes the task of the next hop. Resolves once the message id is
+ * known, or the next task exists, or a dead letter is stored. A dispatch of a task that has done its work does nothing.
+ * @returns a function that @throws STORE_UNAVAILABLE, SERVICE_UNAVAILABLE: to be dispatched again
+ * @throws INVALID_SETTINGS
  */
-export function createRelease({
-  publisher,
-  finalTopic,
-  scheduler,
-}: ReleaseParts): (body: unknown) => Promise<{ messageId: string } | { hop: number }> {
-  return async (body) => {
-    const task = decodeTask(body);
-    if (task.scheduledForMs < task.dueAtMs) {
-      const hop = task.hop + 1;
-      await scheduleHop(scheduler, { ...task, hop, scheduledForMs: nextHop(task.scheduledForMs, task.dueAtMs) });
-      return { hop };
+export function createRelease(parts: ReleaseParts): (task: DispatchedTask) => Promise<Released> {
+  const { publisher, scheduler, queues, payloads, system, log, meter, deadLetters } = parts;
+  const { leaseMs, storeTimeoutMs, maxAttempts } = readOptions(delayOptions, parts.options);
+  const once = createIdempotent({ ...parts, consumer, options: { leaseMs, storeTimeoutMs, ttlSeconds } });
+  const published = (dueAtMs: number) => {
+    const latenessMs = Math.max(system.clock.nowMs() - dueAtMs, 0);
+    meter?.record('ptk.delay.lateness', {}, latenessMs);
+    parts.onPublished?.(latenessMs);
+  };
+
+  /** Stores a message that can never be published; what is no such error is thrown as it came. */
+  const deadLettered = async (task: DispatchedTask, body: TaskBody | undefined, error: unknown) => {
+    const verdict = verdictOfError(error);
+    if (verdict.kind !== 'deadLetter') throw error;
+    await deadLetters.publish(await letterOf(task, body), verdict);
+    return { kind: 'deadLettered', reason: verdict.reason } as const;
+  };
+
+  /** The message, or the task's body where there is none to be had. */
+  const letterOf = async ({ id, queue, body: data }: DispatchedTask, body: TaskBody | undefined): Promise<Message> => {
+    const message = body && (await uncarried(payloads, body).catch(() => undefined));
+    const { orderingKey = '', ...outgoing } = message ? released(message) : { data: Buffer.from(data), attributes: {} };
+    return {
+      ...outgoing,
+      orderingKey,
+      messageId: id,
+      publishTimeMs: undefined,
+      subscription: body?.source || queue,
+      deliveryAttempt: undefined,
+    };
+  };
+
+  /** Without a ledger the task's name tells that its work is done. */
+  const releaseTask = async (task: DispatchedTask, body: TaskBody): Promise<Released> => {
+    if (body.scheduledForMs < body.dueAtMs) {
+      const hop = body.hop + 1;
+      await arm(scheduler, queues, { ...body, hop, scheduledForMs: nextHop(body.scheduledForMs, body.dueAtMs) });
+      return { kind: 'hop', hop };
     }
-    const [messageId = ''] = await publisher.publish(finalTopic, [counted(task.message)]);
-    return { messageId };
+    const target = body.target ?? parts.finalTopic;
+    const outcome = await once(task.id, async (): Promise<Released> => {
+      try {
+        const message = released(await uncarried(payloads, body));
+        const [messageId = ''] = await publisher.publish(target, [message]);
+        published(body.dueAtMs);
+        return { kind: 'published', messageId };
+      } catch (error) {
+        const end = await deadLettered(task, body, error);
+        const tombstone = tombstoneLeft(await letterOf(task, body), end.reason);
+        if (tombstone) await publisher.publish(target, [tombstone]);
+        return end;
+      }
+    });
+    if ('payload' in body) await removed(body);
+    return outcome;
+  };
+
+  /** Only garbage: nothing refers to it any more, and its time to live takes it. */
+  const removed = (body: Extract<TaskBody, { payload: unknown }>) =>
+    payloads.remove(body.payload).catch((error: unknown) => log.warn({ reason: textOf(error) }, 'payload not removed'));
+
+  const release = async (task: DispatchedTask): Promise<Released> => {
+    let body: TaskBody;
+    try {
+      body = decodeTask(parsed(task.body));
+    } catch (error) {
+      return once(task.id, () => deadLettered(task, undefined, error));
+    }
+    if (!body.ledger) return releaseTask(task, body);
+    const recordParts = { ...parts, leaseMs, storeTimeoutMs, published, deadLettered: (error: unknown) => deadLettered(task, body, error) };
+    return releaseRecord(recordParts, body, body.ledger);
+  };
+
+  return async (task) => {
+    try {
+      return await release(task);
+    } catch (error) {
+      const code = errorCodeOf(error);
+      const body = decoded(task);
+      // What is in the ledger is not lost with its task: a repair makes another one.
+      if (maxAttempts > 0 && task.attempt >= maxAttempts && !body?.ledger) {
+        const detail = `${task.attempt} dispatches failed, the last one: ${textOf(error)}`;
+        await deadLetters.publish(await letterOf(task, body), { kind: 'deadLetter', reason: 'attempts', detail });
+        return { kind: 'deadLettered', reason: 'attempts' };
+      }
+      if (code === 'IN_PROGRESS' || code === 'LEASE_LOST') return { kind: 'busy' };
+      throw error;
+    }
   };
 }
 
-function counted(message: OutgoingMessage): OutgoingMessage {
-  const delayCount = Number(message.attributes[attribute.delayCount] ?? 0) + 1;
-  return { ...message, attributes: { ...message.attributes, [attribute.delayCount]: String(delayCount) } };
+/** A body that is no JSON is malformed like any other that has not the task's form. */
+function parsed(body: string): unknown {
+  try {
+    return JSON.parse(body);
+  } catch {
+    return undefined;
+  }
+}
+
+function decoded({ body }: DispatchedTask): TaskBody | undefined {
+  try {
+    return decodeTask(parsed(body));
+  } catch {
+    return undefined;
+  }
 }

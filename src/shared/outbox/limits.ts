@@ -1,5 +1,5 @@
 import { ToolkitError } from '../errors.ts';
-import type { OutgoingMessage } from '../message.ts';
+import { type OutgoingMessage, sizeOf } from '../message.ts';
 import type { Entry } from './decide.ts';
 
 /** A document holds 1 MiB with its names and its own fields (`docs/facts.md` B.8). */
@@ -28,12 +28,6 @@ export function refuseTooLarge(message: OutgoingMessage): void {
         `attribute ${name.slice(0, 40)} takes ${nameBytes} + ${valueBytes} bytes; at most ${attributeNameBytes} + ${attributeValueBytes} are allowed`,
       );
   }
-}
-
-export function sizeOf({ data, attributes }: OutgoingMessage): number {
-  let bytes = data.length;
-  for (const name in attributes) bytes += Buffer.byteLength(name) + Buffer.byteLength(attributes[name] ?? '');
-  return bytes;
 }
 
 /** How many of the first fit one commit, and one request: one at least. */

@@ -1,4 +1,4 @@
-import { attribute, dedupKeyOf, forwarded, type Message } from '../message.ts';
+import { attribute, forwarded, keyOrIdOf } from '../message.ts';
 import type { DeadLetters, Log, Publisher } from '../ports.ts';
 
 /** Of an attribute's value, by Pub/Sub (`docs/facts.md` A.3). */
@@ -15,7 +15,7 @@ export function deadLetterTopic(publisher: Publisher, topic: string): DeadLetter
         [attribute.deadDetail]: fittingValue(verdict.detail),
         [attribute.deadSource]: fittingValue(message.subscription),
       };
-      const letter = forwarded(message, verdict.key ?? keyOrId(message), dead);
+      const letter = forwarded(message, verdict.key ?? keyOrIdOf(message), dead);
       await publisher.publish(topic, [{ ...letter, attributes: fitting(letter.attributes) }]);
     },
   };
@@ -41,13 +41,4 @@ export function rejectedDeadLetters(log: Log): DeadLetters {
       log.error({ messageId, subscription, reason, detail }, 'message rejected: it can never be handled, and no dead-letter topic is set');
     },
   };
-}
-
-/** The key itself may be what is wrong. */
-function keyOrId(message: Message): string {
-  try {
-    return dedupKeyOf(message);
-  } catch {
-    return message.messageId || 'none';
-  }
 }

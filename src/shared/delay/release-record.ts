@@ -1,0 +1,155 @@
+import { ToolkitError, textOf } from '../errors.ts';
+import { attribute, checkedKey, type OutgoingMessage } from '../message.ts';
+import type { Calendar, Log, PayloadStore, Publisher, Scheduler, Stored, System } from '../ports.ts';
+import { settledGet, settledPut } from '../settled.ts';
+import type { DeadLetterReason } from '../verdict.ts';
+import { arm, armRecord, released } from './arming.ts';
+import { publishOwed } from './by-message.ts';
+import { keepAfterDueMs, keepLonger, uncarried } from './carrying.ts';
+import { decideRelease, nextHop } from './decide.ts';
+import { carriedBy, type DelayRecord, fired, freed, ledgerKeyOf, recurring } from './ledger.ts';
+import type { DelayLedger } from './store.ts';
+import type { LedgerRef, TaskBody } from './task-body.ts';
+
+type RecordParts = {
+  readonly ledger: DelayLedger;
+  readonly payloads: PayloadStore;
+  readonly calendar: Calendar;
+  readonly scheduler: Scheduler;
+  readonly publisher: Publisher;
+  readonly system: System;
+  readonly log: Log;
+  readonly leaseMs: number;
+  readonly storeTimeoutMs: number;
+  readonly published: (dueAtMs: number) => void;
+  /** Stores a message that can never be published; @throws what is no such error, as it came. */
+  readonly deadLettered: (error: unknown) => Promise<RecordReleased>;
+};
+
+export type RecordReleased =
+  | { readonly kind: 'published'; readonly messageId: string }
+  | { readonly kind: 'hop'; readonly hop: number }
+  | { readonly kind: 'ended' | 'busy' }
+  | { readonly kind: 'deadLettered'; readonly reason: DeadLetterReason };
+
+/** How long an entry that has ended is kept: longer than any of its tasks lives. */
+export const endedKeepMs = 40 * 86_400_000;
+
+/** A claim that is refused was taken by another dispatch, cancelled, or replaced; each costs a decision on what is stored then. */
+export async function releaseRecord(parts: RecordParts, body: TaskBody, ref: LedgerRef): Promise<RecordReleased> {
+  const { ledger, scheduler, system, leaseMs } = parts;
+  const storeParts = { ...parts, store: ledger };
+  const key = ledgerKeyOf(ref.id);
+  const task = { ...ref, hasMoreHops: body.scheduledForMs < body.dueAtMs, runId: system.randomId(), leaseMs };
+  let current: Stored<DelayRecord> | undefined = await settledGet(storeParts, key);
+  for (;;) {
+    const decision = decideRelease(current, task);
+    switch (decision.kind) {
+      case 'missing':
+        return parts.deadLettered(
+          new ToolkitError('LEDGER_MISSING', `the ledger has no entry for the task of generation ${ref.generation}`),
+        );
+      case 'busy':
+        return { kind: 'busy' };
+      case 'ended':
+        // Whoever cancelled it may have died before its number was given back.
+        await publishOwed(parts, decision.record.owed);
+        return { kind: 'ended' };
+      case 'rearm':
+        await armRecord(scheduler, decision.record);
+        return { kind: 'ended' };
+      case 'hop': {
+        const hop = body.hop + 1;
+        await arm(scheduler, [decision.record.queue], { ...body, hop, scheduledForMs: nextHop(body.scheduledForMs, body.dueAtMs) });
+        return { kind: 'hop', hop };
+      }
+      case 'claim': {
+        const put = await settledPut(storeParts, key, decision.record, current?.version ?? 'absent', 'forever');
+        if (put.kind === 'applied') {
+          const end = await publishClaimed(parts, { record: decision.record, version: put.version, nowMs: current?.nowMs ?? 0 });
+          if (end.kind !== 'lost') return end;
+          current = end.current;
+        } else {
+          current = put.current;
+        }
+      }
+    }
+  }
+}
+
+type Claimed = { readonly record: DelayRecord; readonly version: string; readonly nowMs: number };
+
+/** R2 and R3 (protocol 5.4): publishes, and writes that it has. */
+async function publishClaimed(
+  parts: RecordParts,
+  { record, version, nowMs }: Claimed,
+): Promise<RecordReleased | { readonly kind: 'lost'; readonly current: Stored<DelayRecord> | undefined }> {
+  const { publisher, payloads, ledger } = parts;
+  const storeParts = { ...parts, store: ledger };
+  const key = ledgerKeyOf(record.id);
+  let message: OutgoingMessage | undefined;
+  let messageId = '';
+  let end: RecordReleased;
+  try {
+    await publishOwed(parts, record.owed);
+    message = await uncarried(payloads, carriedBy(record));
+    [messageId = ''] = await publisher.publish(record.target, [occurrence(record, message)]);
+    parts.published(record.dueAtMs);
+    end = { kind: 'published', messageId };
+  } catch (error) {
+    try {
+      end = await parts.deadLettered(error);
+      if (record.seqRef) await publishOwed(parts, [{ ...record, seqRef: record.seqRef, reason: 'deadLetter' }]);
+    } catch (failure) {
+      await giveBack(parts, record, version);
+      throw failure;
+    }
+  }
+  const next = message && (await nextOccurrence(parts, record, messageId, nowMs));
+  const put = await settledPut(storeParts, key, next ?? fired(record, messageId), version, next ? 'forever' : endedKeepMs);
+  if (put.kind === 'lost') return put;
+  if (next) await armRecord(parts.scheduler, next);
+  if (record.payload && record.payload.id !== next?.payload?.id)
+    await payloads.remove(record.payload).catch((error: unknown) => parts.log.warn({ reason: textOf(error) }, 'payload not removed'));
+  return end;
+}
+
+/** So that the next dispatch need not wait for the end of the lease; where that fails too, it does. */
+async function giveBack(parts: RecordParts, record: DelayRecord, version: string): Promise<void> {
+  const key = ledgerKeyOf(record.id);
+  await settledPut({ ...parts, store: parts.ledger }, key, freed(record), version, 'forever').catch((error: unknown) =>
+    parts.log.warn({ delayId: record.id, reason: textOf(error) }, 'entry not freed; its lease will end'),
+  );
+}
+
+/** Each occurrence of a recurrence is a message of its own, the same on every try. */
+function occurrence({ recurrence, key, dueAtMs }: DelayRecord, message: OutgoingMessage): OutgoingMessage {
+  const outgoing = released(message);
+  if (!recurrence) return outgoing;
+  return { ...outgoing, attributes: { ...outgoing.attributes, [attribute.key]: occurrenceKey(key, dueAtMs) } };
+}
+
+export const occurrenceKey = (key: string, dueAtMs: number): string =>
+  checkedKey(`${key}@${new Date(dueAtMs).toISOString()}`, 'the key of an occurrence');
+
+/** The next one after this one and after now: occurrences that were missed are not made up for. */
+async function nextOccurrence(
+  { calendar, payloads, log }: RecordParts,
+  record: DelayRecord,
+  messageId: string,
+  nowMs: number,
+): Promise<DelayRecord | undefined> {
+  if (!record.recurrence) return undefined;
+  let dueAtMs: number | undefined;
+  try {
+    dueAtMs = calendar.next(record.recurrence, Math.max(record.dueAtMs, nowMs), record.dueAtMs);
+  } catch (error) {
+    log.error({ delayId: record.id, reason: textOf(error) }, 'the recurrence cannot be read any more');
+  }
+  if (dueAtMs === undefined) {
+    log.info({ delayId: record.id }, 'the recurrence has no further occurrence');
+    return undefined;
+  }
+  if (record.payload) await keepLonger(payloads, record.payload, dueAtMs - nowMs + keepAfterDueMs);
+  return recurring(record, messageId, dueAtMs);
+}

@@ -1,0 +1,39 @@
+import { malformed } from '../errors.ts';
+import { attribute, type Message } from '../message.ts';
+
+export type Targets = {
+  /** Where messages go once they are due, short or full. */
+  readonly finalTopic: string;
+  /** Other topics that a message may name as its target. */
+  readonly targets?: readonly string[];
+};
+
+/**
+ * The topic that a message goes to: the one that it names, if that is allowed, or the final one.
+ * @throws MALFORMED_MESSAGE naming what is allowed
+ */
+export function targetOf({ attributes }: Pick<Message, 'attributes'>, { finalTopic, targets = [] }: Targets): string {
+  const named = attributes[attribute.target];
+  if (named === undefined) return finalTopic;
+  const allowed = [finalTopic, ...targets].find((topic) => topic === named || shortName(topic) === named);
+  if (allowed === undefined)
+    throw malformed(
+      `${attribute.target} is ${JSON.stringify(named.slice(0, 100))}; it must be one of ${[finalTopic, ...targets].join(', ')}`,
+    );
+  return allowed;
+}
+
+const shortName = (topic: string): string => topic.slice(topic.lastIndexOf('/') + 1);
+
+/** @param subscription full name, whose project a short topic is in */
+export const fullTopic = (topic: string, subscription: string): string =>
+  topic.startsWith('projects/') ? topic : `${/^projects\/[^/]+/.exec(subscription)?.[0] ?? 'projects/'}/topics/${topic}`;
+
+/** More passes through delay functions, without a due time, are a circle of topics. */
+export const mostPasses = 16;
+
+/** How often a message passed a delay function without being delayed, this time included; `undefined` where it goes round in circles. */
+export function passOf({ attributes }: Pick<Message, 'attributes'>): number | undefined {
+  const passes = Number(attributes[attribute.delayPasses] ?? 0) + 1;
+  return passes <= mostPasses ? passes : undefined;
+}
