@@ -11,10 +11,10 @@ import { createApp } from './app.ts';
 
 try {
   const base = connectBase('appengine', process.env);
-  const { FINAL_TOPIC, RELEASE_URL, RELEASE_ACCOUNT } = base.settings;
+  const { RELEASE_URL, RELEASE_ACCOUNT } = base.settings;
   const [parts, { store }] = await Promise.all([connectDelay(base.settings, process.env), openDedupStore(base.settings, base.log)]);
   const meter = otelMeter();
-  const release = createRelease({ ...base, ...parts, store, finalTopic: FINAL_TOPIC, calendar, system, meter });
+  const release = createRelease({ ...base, ...parts, store, calendar, system, meter });
   const emulator = process.env.CLOUD_TASKS_EMULATOR_HOST;
   const certsUrl = emulator && `http://${emulator}/oauth2/v3/certs`;
   const verify = RELEASE_URL ? oidcVerifier({ audience: RELEASE_URL, account: RELEASE_ACCOUNT, certsUrl }) : undefined;

@@ -12,12 +12,11 @@ import { type HttpFunction, pushFunction } from './http.ts';
 /** Turns messages with a due time into tasks. */
 export async function startDelay(environment: Environment): Promise<HttpFunction> {
   const base = connectBase('delay', environment);
-  const { FINAL_TOPIC, DELAY_LEDGER, DELAY_MODE } = base.settings;
+  const { DELAY_LEDGER, DELAY_MODE } = base.settings;
   const parts = await connectDelay(base.settings, environment);
   const handle = createDelay({
     ...base,
     ...parts,
-    finalTopic: FINAL_TOPIC,
     ledgerAll: DELAY_LEDGER === 'all',
     handlerless: DELAY_MODE === 'handler-less',
     topicOf: topicsOf(base.pubsub, base.log),
@@ -26,7 +25,9 @@ export async function startDelay(environment: Environment): Promise<HttpFunction
   return pushFunction(createPush({ ...base, handle }));
 }
 
-/** The topic of a subscription, asked once for each; a subscription that may not be read has none. */
+const permissionDenied = 7;
+
+/** The topic of a subscription, asked once for each; one that may not be read has none. */
 function topicsOf(pubsub: PubSub, log: Log): (subscription: string) => Promise<string | undefined> {
   const known = new Map<string, Promise<string | undefined>>();
   const read = async (subscription: string) => {
@@ -34,14 +35,14 @@ function topicsOf(pubsub: PubSub, log: Log): (subscription: string) => Promise<s
       const [{ topic }] = await pubsub.subscription(subscription).getMetadata();
       return topic ?? undefined;
     } catch (error) {
-      log.warn(
-        { subscription, reason: textOf(error) },
-        'subscription not read, so whether a message is already where it is to go is not known',
-      );
+      const reason = textOf(error);
+      log.warn({ subscription, reason }, 'subscription not read, so whether a message is already where it is to go is not known');
+      if ((error as { code?: unknown }).code !== permissionDenied) known.delete(subscription);
       return undefined;
     }
   };
-  return (subscription) => {
+  return async (subscription) => {
+    if (subscription === '') return undefined;
     const topic = known.get(subscription) ?? read(subscription);
     known.set(subscription, topic);
     return topic;

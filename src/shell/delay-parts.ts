@@ -9,7 +9,8 @@ import type { Environment, Settings } from './settings.ts';
 
 /** What everything that delays works with: queues, ledger, payloads, and what closes their clients. */
 export async function connectDelay(settings: Settings, environment: Environment) {
-  const { GOOGLE_CLOUD_PROJECT, TASK_QUEUES, RELEASE_SERVICE, RELEASE_URL, RELEASE_ACCOUNT, TARGET_TOPICS } = settings;
+  const { GOOGLE_CLOUD_PROJECT, TASK_QUEUES, RELEASE_SERVICE, RELEASE_URL, RELEASE_ACCOUNT, FINAL_TOPIC, TARGET_TOPICS } = settings;
+  const full = (topic: string) => (topic.startsWith('projects/') ? topic : `projects/${GOOGLE_CLOUD_PROJECT}/topics/${topic}`);
   const options = readOptions(delayOptions, {}, environment);
   const client = cloudTasksClient(GOOGLE_CLOUD_PROJECT, environment.CLOUD_TASKS_EMULATOR_HOST);
   const release: ReleaseTarget = RELEASE_URL ? { url: RELEASE_URL, account: RELEASE_ACCOUNT } : { service: RELEASE_SERVICE };
@@ -19,7 +20,8 @@ export async function connectDelay(settings: Settings, environment: Environment)
   return {
     scheduler: cloudTasksScheduler({ client, release, ...publishing, system }),
     queues: TASK_QUEUES.split(','),
-    targets: TARGET_TOPICS === '' ? [] : TARGET_TOPICS.split(','),
+    finalTopic: full(FINAL_TOPIC),
+    targets: TARGET_TOPICS === '' ? [] : TARGET_TOPICS.split(',').map(full),
     ledger: firestoreDelayLedger(db, system.clock, settings.COLLECTION_PREFIX),
     payloads: firestorePayloadStore(db, system.clock, settings.COLLECTION_PREFIX),
     options,

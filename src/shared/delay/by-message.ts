@@ -91,7 +91,7 @@ export async function afterwards(parts: LedgerParts, record: DelayRecord, before
   const { scheduler, payloads, log } = parts;
   try {
     if (record.owed.length > 0) await publishOwed(parts, record.owed);
-    await Promise.all(taskNamesOf(before).map((name) => scheduler.remove(name)));
+    if (before.state === 'pending') await Promise.all(taskNamesOf(before).map((name) => scheduler.remove(name)));
     if (before.payload && before.payload.id !== record.payload?.id) await payloads?.remove(before.payload);
   } catch (error) {
     log.warn({ delayId: record.id, reason: textOf(error) }, 'an older generation was not cleared away; its task will find the newer one');
