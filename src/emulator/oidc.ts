@@ -1,5 +1,6 @@
 import { createHash, generateKeyPair, type KeyObject, sign } from 'node:crypto';
 import { promisify } from 'node:util';
+import { type AccessTokens, createAccessTokens } from './access-tokens.ts';
 import type { Time } from './time.ts';
 
 export type TokenClaims = {
@@ -9,8 +10,8 @@ export type TokenClaims = {
   readonly email: string;
 };
 
-/** Signs as accounts.google.com does, with a key of its own that lasts as long as the emulator. */
-export type Identity = {
+/** Makes tokens as accounts.google.com does, with keys of its own that last as long as the emulator. */
+export type Identity = AccessTokens & {
   /** An OIDC token for `Authorization: Bearer`, valid for an hour from now. */
   token(claims: TokenClaims): Promise<string>;
   /** The public key, as https://www.googleapis.com/oauth2/v3/certs has it. */
@@ -23,7 +24,7 @@ const validSeconds = 3_600;
 const generate = promisify(generateKeyPair);
 const signed = promisify(sign);
 
-/** The key is made once it is needed: that takes a tenth of a second, which few emulators have to spend. */
+/** The key of OIDC tokens is made once it is needed: that takes a tenth of a second, which few emulators have to spend. */
 export function createIdentity(time: Time): Identity {
   let made: Promise<SigningKey> | undefined;
   const signingKey = () => {
@@ -31,6 +32,7 @@ export function createIdentity(time: Time): Identity {
     return made;
   };
   return {
+    ...createAccessTokens(time),
     async token({ audience, email }) {
       const { kid, privateKey } = await signingKey();
       const iat = Math.floor(time.nowMs() / 1_000);

@@ -105,6 +105,7 @@ const refused: Refused[] = [
   { what: 'headers of 81,920 bytes', ...http({ headers: { 'x-a': 'a'.repeat(81_917) } }), says: ['headers', '81920 bytes', '81920'] },
   { what: 'a header with a line break', ...http({ headers: { 'x-a': 'a\nb' } }), says: ['headers', 'x-a: a'] },
   { what: 'a URL of 2,084 characters', ...http({ url: longUrl(2_084) }), says: ['HttpRequest.url', '2084', '2083'] },
+  { what: 'an access token for nobody', ...http({ oauthToken: { scope: 'a' } }), says: ['HttpRequest.oauth_token.service_account_email'] },
   { what: 'a URL of another scheme', ...http({ url: 'ftp://127.0.0.1/' }), says: ['HttpRequest.url', '"ftp://127.0.0.1/"'] },
   { what: 'a relative URI without a slash', ...appEngine({ relativeUri: 'a' }), says: ['relativeUri', '"a"'] },
   { what: 'GET with a body', ...http({ httpMethod: 'GET', body: Buffer.from('a') }), says: ['body', 'GET', 'POST, PUT, PATCH'] },

@@ -43,8 +43,9 @@ describe('Cloud Tasks, HTTP requests', () => {
     const headers = { Authorization: 'Basic mine' };
     await createHttpTask(queue, `${app.url}/token?a=b`, { headers, oidcToken: { serviceAccountEmail } });
     await createHttpTask(queue, `${app.url}/audience`, { oidcToken: { serviceAccountEmail, audience: 'https://release.example' } });
-    await time.advance(0);
+    // Made once; on a busy machine that takes longer than an advance waits for a task.
     const [key] = (await identity.jwks()).keys;
+    await time.advance(0);
     const publicKey = createPublicKey({ key: { ...key } as JsonWebKey, format: 'jwk' });
     const claimsOf = (path: string) => {
       const [, header = '', claims = '', signature = ''] = /^Bearer (.+)\.(.+)\.(.+)$/.exec(String(headersOf(path).authorization)) ?? [];
@@ -55,10 +56,8 @@ describe('Cloud Tasks, HTTP requests', () => {
     expect(claimsOf('/audience')).toMatchObject({ isSigned: true, aud: 'https://release.example', email: serviceAccountEmail });
   });
 
-  test('with an access token are not supported, nor is IAM, which is said; a token for nobody is an invalid argument', async () => {
+  test('with a token for nobody are refused; IAM is not supported, which is said', async () => {
     const queue = await createQueue('tokenless');
-    const oauth = createHttpTask(queue, app.url, { oauthToken: { serviceAccountEmail: 'a@b.iam.gserviceaccount.com' } });
-    await expect(oauth).rejects.toThrow(/UNIMPLEMENTED.*HttpRequest\.oauth_token/);
     expect(await codeOf(createHttpTask(queue, app.url, { oidcToken: { audience: 'a' } }))).toBe('INVALID_ARGUMENT');
     expect(await codeOf(client.getIamPolicy({ resource: queue }))).toBe('UNIMPLEMENTED');
   });

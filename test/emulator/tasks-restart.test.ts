@@ -62,6 +62,21 @@ describe('Cloud Tasks, killed and started again on its data', () => {
     expect(second.app.received('/delayed').map(({ atMs }) => atMs)).toEqual([dueAtMs]);
   });
 
+  test('a task keeps for whom its access token is to be, and gets one of the process that sends it', async () => {
+    const queue = await first.createQueue('oauth');
+    const oauthToken = { serviceAccountEmail: 'caller@ptk-test.iam.gserviceaccount.com', scope: 'https://www.googleapis.com/auth/pubsub' };
+    await first.createTask(queue, '', {
+      scheduleTime: atTime(first.time.nowMs() + hourMs),
+      appEngineHttpRequest: null,
+      httpRequest: { url: `${first.app.url}/oauth`, oauthToken },
+    });
+    const second = await killed(hourMs);
+    await second.time.advance(0);
+    const [token = ''] = first.app.received('/oauth').map(({ headers }) => String(headers.authorization).replace(/^Bearer /, ''));
+    expect(second.identity.accessOf(token)).toEqual({ email: oauthToken.serviceAccountEmail, scope: oauthToken.scope });
+    expect(first.identity.accessOf(token)).toBeUndefined();
+  });
+
   test('a task that came due meanwhile runs at once', async () => {
     const queue = await first.createQueue('overdue');
     await first.createTask(queue, '/overdue', { scheduleTime: atTime(first.time.nowMs() + 40_000) });

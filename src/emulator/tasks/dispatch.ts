@@ -1,4 +1,5 @@
 import type { status as Code } from '@grpc/grpc-js';
+import type { Access } from '../access-tokens.ts';
 import { status } from '../grpc.ts';
 import type { TokenClaims } from '../oidc.ts';
 import type { QueueName } from './names.ts';
@@ -10,8 +11,8 @@ export type DispatchRequest = {
   readonly method: Method;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Buffer | undefined;
-  /** Whom the Authorization header is to speak to and for. */
-  readonly tokenFor?: TokenClaims | undefined;
+  /** Whom the Authorization header is to speak for, and either to whom, by an OIDC token, or for what, by an access token. */
+  readonly tokenFor?: TokenClaims | Access | undefined;
   readonly followsRedirects: boolean;
 };
 
@@ -26,17 +27,17 @@ export type Outcome =
   | { readonly kind: 'unreached'; readonly reason: string }
   | { readonly kind: 'silent'; readonly reason: string };
 
+const defaultScope = 'https://www.googleapis.com/auth/cloud-platform';
 const appEngineAgent = 'AppEngine-Google; (+http://code.google.com/appengine)';
 
 /** The HTTP request of a task's next attempt; undefined when there is no App Engine app to send it to. */
 export function requestOf(task: Task, queue: QueueName, appEngineUrl: string | undefined): DispatchRequest | undefined {
   const { target } = task;
   if ('httpRequest' in target) {
-    const { url, httpMethod, oidcToken } = target.httpRequest;
+    const { url, httpMethod } = target.httpRequest;
     const { headers, body } = payloadOf(target.httpRequest);
     Object.assign(headers, taskHeaders('x-cloudtasks', task, queue), { 'user-agent': 'Google-Cloud-Tasks' });
-    const tokenFor = oidcToken ? { email: oidcToken.serviceAccountEmail, audience: oidcToken.audience || url } : undefined;
-    return { url, method: httpMethod, headers, body, tokenFor, followsRedirects: true };
+    return { url, method: httpMethod, headers, body, tokenFor: tokenFor(target.httpRequest), followsRedirects: true };
   }
   if (appEngineUrl === undefined) return undefined;
   const { relativeUri, httpMethod } = target.appEngineHttpRequest;
@@ -45,6 +46,11 @@ export function requestOf(task: Task, queue: QueueName, appEngineUrl: string | u
   headers['user-agent'] = headers['user-agent'] ? `${headers['user-agent']} ${appEngineAgent}` : appEngineAgent;
   if (body) headers['content-type'] ??= 'application/octet-stream';
   return { url: appEngineUrl.replace(/\/$/, '') + relativeUri, method: httpMethod, headers, body, followsRedirects: false };
+}
+
+function tokenFor({ url, oidcToken, oauthToken }: HttpRequest): DispatchRequest['tokenFor'] {
+  if (oidcToken) return { email: oidcToken.serviceAccountEmail, audience: oidcToken.audience || url };
+  return oauthToken ? { email: oauthToken.serviceAccountEmail, scope: oauthToken.scope || defaultScope } : undefined;
 }
 
 function payloadOf({ headers, body }: AppEngineHttpRequest | HttpRequest) {

@@ -1,5 +1,5 @@
 import { validateHeaderName, validateHeaderValue } from 'node:http';
-import { invalidArgument, unimplemented } from '../grpc.ts';
+import { invalidArgument } from '../grpc.ts';
 import { type Seconds, toMs } from './instant.ts';
 import { type QueueName, quoted } from './names.ts';
 import type { Routing } from './queue-settings.ts';
@@ -54,9 +54,10 @@ export function createTask(request: TaskRequest, id: string, queue: QueueName, q
 
 function checkTarget({ appEngineHttpRequest, httpRequest }: TaskRequest, queue: QueueName, queueRouting: Routing | null): Target {
   if (httpRequest) {
-    if (httpRequest.oauthToken) throw unimplemented('HttpRequest.oauth_token');
     if (httpRequest.oidcToken && !httpRequest.oidcToken.serviceAccountEmail)
       throw invalidArgument('HttpRequest.oidc_token.service_account_email is missing.');
+    if (httpRequest.oauthToken && !httpRequest.oauthToken.serviceAccountEmail)
+      throw invalidArgument('HttpRequest.oauth_token.service_account_email is missing.');
     const { url } = httpRequest;
     if (!/^https?:\/\//i.test(url) || !URL.canParse(url) || url.length > urlLimit) {
       throw invalidArgument(

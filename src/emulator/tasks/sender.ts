@@ -38,9 +38,14 @@ export function createSender({ time, identity }: { time: Time; identity: Identit
     outgoing.end(body);
     return answerTo(outgoing);
   };
+  const authorized = async (request: DispatchRequest): Promise<DispatchRequest> => {
+    const { tokenFor, headers } = request;
+    if (!tokenFor) return request;
+    const token = 'scope' in tokenFor ? identity.accessToken(tokenFor) : await identity.token(tokenFor);
+    return { ...request, headers: { ...headers, authorization: `Bearer ${token}` } };
+  };
   const follow = async (request: DispatchRequest, attempt: Attempt): Promise<Outcome> => {
-    const token = request.tokenFor && (await identity.token(request.tokenFor));
-    let current = token === undefined ? request : { ...request, headers: { ...request.headers, authorization: `Bearer ${token}` } };
+    let current = await authorized(request);
     for (let redirects = 0; ; redirects++) {
       const outcome = await exchange(current, attempt);
       const next = redirects < mostRedirects ? redirected(current, outcome) : undefined;

@@ -22,7 +22,7 @@ export type TasksEmulator = Inspection & {
 export type TasksOptions = CallParts & {
   /** Where App Engine tasks go; without it each of their attempts fails for lack of an instance. */
   readonly appEngineUrl: string | undefined;
-  /** Signs the tokens of HTTP targets; one of its own when absent. */
+  /** Makes the tokens of HTTP targets; one of its own when absent. */
   readonly identity?: Identity;
   /** How long the name of a finished or deleted task stays taken. */
   readonly tombstoneMs?: number;

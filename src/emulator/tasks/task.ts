@@ -8,7 +8,7 @@ export type AppEngineHttpRequest = Payload & { readonly relativeUri: string; rea
 export type HttpRequest = Payload & {
   readonly url: string;
   readonly oidcToken?: { readonly serviceAccountEmail: string; readonly audience: string } | null;
-  readonly oauthToken?: object | null;
+  readonly oauthToken?: { readonly serviceAccountEmail: string; readonly scope: string } | null;
 };
 export type View = 'VIEW_UNSPECIFIED' | 'BASIC' | 'FULL';
 
