@@ -12,7 +12,7 @@ const usage = `pubsub-toolkit: Google Cloud Pub/Sub delivered once, later and in
       --ordering strict          one message of an ordering key at a time
       --firestore-indexes FILE   firestore.indexes.json; a query without its composite index is refused
       Each port answers HTTP too: GET / · POST /shutdown · POST /reset · GET and PUT /faults · GET /backlog · GET and POST /time ·
-      GET /oauth2/v3/certs
+      GET /oauth2/v3/certs; that of Pub/Sub also POST /v1/projects/P/topics/T:publish
 
   pubsub-toolkit emulator env [--pubsub-port N] [--firestore-port N] [--tasks-port N] [--data-dir DIR]
       The variables that clients need, as shell exports.

@@ -1,4 +1,5 @@
 import type { IncomingMessage, RequestListener } from 'node:http';
+import { jsonOf } from './json-body.ts';
 import type { Emulator } from './server.ts';
 import type { ManualTime, Time } from './time.ts';
 
@@ -60,14 +61,4 @@ async function answer(emulator: Emulator | undefined, request: IncomingMessage):
   const route = routes[asked];
   if (!route) return { status: 404, body: `there is no ${asked}; there are ${Object.keys(routes).join(', ')}` };
   return route({ emulator, body: () => jsonOf(request) });
-}
-
-async function jsonOf(request: IncomingMessage): Promise<unknown> {
-  const chunks: Buffer[] = [];
-  for await (const chunk of request) chunks.push(chunk);
-  try {
-    return JSON.parse(Buffer.concat(chunks).toString());
-  } catch {
-    throw new Error('the body is no JSON');
-  }
 }

@@ -53,24 +53,35 @@ function resourceOf(request: unknown): string {
 /** What every call meets besides its handler. */
 export type CallParts = { readonly faults: Faults; readonly time: Time; readonly journal: Journal };
 
-/** One unary method on the wire: faults before and after, what it changed on disk, and every error as a gRPC status. */
+/**
+ * What a call of one answer does, however it came: faults before and after it, and what it changed on disk.
+ *
+ * @throws RpcError where it is refused or a fault hits it
+ */
+export async function answered<Response>(
+  rpc: string,
+  parts: CallParts,
+  request: unknown,
+  handle: () => Response | Promise<Response>,
+): Promise<Response> {
+  const site = { rpc, resource: resourceOf(request) };
+  const before = beforeCall(site, parts);
+  if (before !== undefined) await before;
+  const handled = handle();
+  const response = handled instanceof Promise ? await handled : handled;
+  const after = afterCall(site, parts);
+  if (after !== undefined) await after;
+  return response;
+}
+
+/** One unary method on the wire, with every error as a gRPC status. */
 export function unary<Request, Response>(
   rpc: string,
   parts: CallParts,
   handle: UnaryHandler<Request, Response>,
 ): grpc.handleUnaryCall<Request, Response> {
   return (call, answer) => {
-    const respond = async (): Promise<Response> => {
-      const site = { rpc, resource: resourceOf(call.request) };
-      const before = beforeCall(site, parts);
-      if (before !== undefined) await before;
-      const handled = handle(call.request, call);
-      const response = handled instanceof Promise ? await handled : handled;
-      const after = afterCall(site, parts);
-      if (after !== undefined) await after;
-      return response;
-    };
-    respond().then(
+    answered(rpc, parts, call.request, () => handle(call.request, call)).then(
       (response) => answer(null, response),
       (error: unknown) => answer(wireError(rpc, error)),
     );

@@ -1,3 +1,4 @@
+import type { RequestListener } from 'node:http';
 import { control } from './control.ts';
 import { createFaults, type FaultPlan, type Faults } from './faults.ts';
 import { createFirestoreEmulator, type FirestoreEmulator, type FirestoreOptions } from './firestore/service.ts';
@@ -5,6 +6,7 @@ import type { CallParts } from './grpc.ts';
 import { type Journal, noJournal, sqliteJournal } from './journal.ts';
 import { type ListeningServer, listen } from './listen.ts';
 import { createIdentity, type Identity } from './oidc.ts';
+import { isRest } from './pubsub/rest.ts';
 import { createPubsubEmulator, type PubsubEmulator, type PubsubOptions } from './pubsub/service.ts';
 import { createAppEngineFront } from './tasks/app-engine-front.ts';
 import { createTasksEmulator, type TasksEmulator, type TasksOptions } from './tasks/service.ts';
@@ -48,7 +50,7 @@ export type Emulator<T extends Time = Time> = {
   readonly appEngine: { readonly url: string } | undefined;
   readonly time: T;
   readonly faults: Faults;
-  /** Signs the OIDC tokens of pushes and tasks. */
+  /** Makes the tokens of pushes and tasks. */
   readonly identity: Identity;
   /**
    * Everything as it was at the start: no topic, document, queue or tombstone, and the faults of the beginning; with its name, one
@@ -78,9 +80,14 @@ export async function startEmulator<T extends Time = Time>(options: EmulatorOpti
   });
   const services = orClose(createServices, journal);
   const emulator: { current?: Emulator<T> } = {};
-  const onRequest = control(() => emulator.current);
+  const controlled = control(() => emulator.current);
+  const controlledOrRest: RequestListener = (request, response) => (isRest(request) ? services.pubsub.rest : controlled)(request, response);
   const listening: ListeningServer[] = [];
-  const served = async <Service extends { register: TasksEmulator['register'] }>(service: Service, port = 0): Promise<Served<Service>> => {
+  const served = async <Service extends { register: TasksEmulator['register'] }>(
+    service: Service,
+    port = 0,
+    onRequest = controlled,
+  ): Promise<Served<Service>> => {
     const server = await listen(service.register, port, onRequest);
     listening.push(server);
     return { ...service, address: server.address };
@@ -88,7 +95,7 @@ export async function startEmulator<T extends Time = Time>(options: EmulatorOpti
   const stop = () => closeAll(services, time, listening, journal);
   try {
     const { ports = {}, appEngineUrl } = options;
-    const pubsub = await served(services.pubsub, ports.pubsub);
+    const pubsub = await served(services.pubsub, ports.pubsub, controlledOrRest);
     const firestore = await served(services.firestore, ports.firestore);
     const tasks = await served(services.tasks, ports.tasks);
     const front = appEngineUrl === undefined ? undefined : await createAppEngineFront({ target: appEngineUrl });

@@ -23,7 +23,7 @@ export async function embeddedPubsub<T extends Time = Time>(
 ): Promise<EmbeddedPubsub<T>> {
   const faults = createFaults();
   const emulator = createPubsubEmulator({ time, faults, journal: noJournal, ...options });
-  const server = await listen(emulator.register, port);
+  const server = await listen(emulator.register, port, emulator.rest);
   return {
     ...emulator,
     target: { name: 'embedded', address: server.address },

@@ -11,6 +11,9 @@ export type PubsubMessage = {
   readonly orderingKey: string;
 };
 
+/** What a publisher gives. */
+export type MessageContent = Pick<PubsubMessage, 'data' | 'attributes' | 'orderingKey'>;
+
 const limits = {
   messages: 1_000,
   requestBytes: 10_000_000,
@@ -20,14 +23,14 @@ const limits = {
   orderingKeyBytes: 1_024,
 } as const;
 
-export const sizeOf = ({ data, attributes, orderingKey }: Pick<PubsubMessage, 'data' | 'attributes' | 'orderingKey'>): number =>
+export const sizeOf = ({ data, attributes, orderingKey }: MessageContent): number =>
   Object.entries(attributes).reduce(
     (bytes, [name, value]) => bytes + Buffer.byteLength(name) + Buffer.byteLength(value),
     data.length + Buffer.byteLength(orderingKey),
   );
 
 /** Refuses the whole request: nothing of it is stored (`docs/facts.md` A.3). */
-export function checkPublish(messages: readonly PubsubMessage[]): void {
+export function checkPublish(messages: readonly MessageContent[]): void {
   if (messages.length === 0) throw invalidArgument('the request holds no messages');
   if (messages.length > limits.messages)
     throw invalidArgument(`the request holds ${messages.length} messages; at most ${limits.messages} are allowed`);
@@ -43,7 +46,7 @@ export function checkPublish(messages: readonly PubsubMessage[]): void {
   if (bytes > limits.requestBytes) throw invalidArgument(`the messages take ${bytes} bytes; at most ${limits.requestBytes} are allowed`);
 }
 
-function checkMessage({ data, attributes, orderingKey }: PubsubMessage): void {
+function checkMessage({ data, attributes, orderingKey }: MessageContent): void {
   const entries = Object.entries(attributes);
   if (data.length === 0 && entries.length === 0) throw invalidArgument('a message needs data or at least one attribute');
   if (entries.length > limits.attributes)

@@ -1,8 +1,10 @@
 import { invalidArgument } from '../grpc.ts';
-import type { PubsubMessage } from './messages.ts';
+import type { MessageContent } from './messages.ts';
 import { checkProject, deletedTopic, type Mask, type Paging, page } from './names.ts';
 import type { PubsubState } from './state.ts';
 import type { TopicSettings } from './topics.ts';
+
+export type PublishRequest = { readonly topic: string; readonly messages: readonly MessageContent[] };
 
 /** The methods of google.pubsub.v1.Publisher, named as on the wire. */
 export function publisherMethods({ topics, subscriptions, snapshots, find }: PubsubState) {
@@ -44,7 +46,7 @@ export function publisherMethods({ topics, subscriptions, snapshots, find }: Pub
       change({ ...settings(), detached: true });
       return {};
     },
-    Publish: ({ topic, messages }: { topic: string; messages: readonly PubsubMessage[] }) => ({
+    Publish: ({ topic, messages }: PublishRequest) => ({
       messageIds: topics.publish(topic, messages),
     }),
   };

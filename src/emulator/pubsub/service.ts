@@ -1,9 +1,11 @@
+import type { RequestListener } from 'node:http';
 import type { Server } from '@grpc/grpc-js';
 import { addService, type CallParts, readProtos, serviceOf, unary } from '../grpc.ts';
 import { createIdentity, type Identity } from '../oidc.ts';
 import type { BacklogMessage } from './backlog.ts';
 import type { StaleAnswer } from './exactly-once.ts';
 import { publisherMethods } from './publisher-methods.ts';
+import { createRest } from './rest.ts';
 import type { SubscriptionSettings } from './settings.ts';
 import { snapshotMethods } from './snapshot-methods.ts';
 import { createState, inspected } from './state.ts';
@@ -15,6 +17,8 @@ export type { BacklogMessage, SubscriptionSettings, TopicSettings };
 
 export type PubsubEmulator = {
   register(server: Server): void;
+  /** What is asked over plain HTTP under /v1. */
+  readonly rest: RequestListener;
   close(): void;
   topics(): readonly TopicSettings[];
   subscriptions(): readonly SubscriptionSettings[];
@@ -38,7 +42,7 @@ export type PubsubOptions = CallParts & {
   readonly ordering?: 'batch' | 'strict';
   /** How a request with stale ack ids is answered under exactly-once delivery; `faithful` by default, as the service does. */
   readonly exactlyOnce?: StaleAnswer;
-  /** Signs the tokens of pushes; one of its own when absent. */
+  /** Signs the tokens of pushes and knows those of who publishes; one of its own when absent. */
   readonly identity?: Identity;
 };
 
@@ -47,6 +51,7 @@ export function createPubsubEmulator({ ordering = 'batch', exactlyOnce = 'faithf
   const parts = { ...options, identity: options.identity ?? createIdentity(options.time) };
   const state = createState({ ...parts, keyBatch: ordering === 'strict' ? 1 : Number.POSITIVE_INFINITY });
   const { subscriptions } = state;
+  const publisher = publisherMethods(state);
   const pullable = (name: string) => {
     const found = state.find(name);
     found.checkPull();
@@ -60,9 +65,10 @@ export function createPubsubEmulator({ ordering = 'batch', exactlyOnce = 'faithf
       const protos = readProtos('@google-cloud/pubsub', 'protos.json');
       const StreamingPull = (call: PullStream) => openStream(call, { ...parts, find: pullable });
       const subscriber = { ...subscriberMethods(state, parts.time, exactlyOnce), ...snapshotMethods(state) };
-      addService(server, serviceOf(protos, 'google.pubsub.v1.Publisher'), served('Publisher', publisherMethods(state)));
+      addService(server, serviceOf(protos, 'google.pubsub.v1.Publisher'), served('Publisher', publisher));
       addService(server, serviceOf(protos, 'google.pubsub.v1.Subscriber'), { ...served('Subscriber', subscriber), StreamingPull });
     },
+    rest: createRest({ ...parts, publish: publisher.Publish }),
     close: state.close,
     topics: () => state.topics.list(),
     subscriptions: () => [...subscriptions.values()].map(({ settings }) => settings()),

@@ -2,7 +2,7 @@ import { alreadyExists, invalidArgument, notFound, unimplemented } from '../grpc
 import type { Journal } from '../journal.ts';
 import type { Time } from '../time.ts';
 import { createMessageLog, type MessageLog } from './message-log.ts';
-import { checkPublish, type PubsubMessage, timestampOf } from './messages.ts';
+import { checkPublish, type MessageContent, type PubsubMessage, timestampOf } from './messages.ts';
 import { checkName, projectOf } from './names.ts';
 import type { Serials } from './serials.ts';
 import { checkRetention, type Duration, msOfDuration } from './settings.ts';
@@ -23,7 +23,7 @@ export type Topics = {
   list(project?: string): TopicSettings[];
   delete(name: string): void;
   /** Gives ids and a publish time and hands each message on. Nothing of a refused request is stored. */
-  publish(name: string, messages: readonly PubsubMessage[]): readonly string[];
+  publish(name: string, messages: readonly MessageContent[]): readonly string[];
   /** A dead letter: it has more attributes than a publisher may give. False where its topic is gone. */
   forward(name: string, message: PubsubMessage): boolean;
   /** How long the topic itself keeps messages, acked or not. */
@@ -62,7 +62,7 @@ export function createTopics({ time, journal, serials, deliver }: TopicsParts): 
     keepRetained(topic);
     return settings;
   };
-  const publish = (topic: Topic, { data, attributes, orderingKey }: PubsubMessage) => {
+  const publish = (topic: Topic, { data, attributes, orderingKey }: MessageContent) => {
     const { settings, log } = topic;
     const messageId = serials.nextMessageId();
     // The machine's clock may be set back; publish times never go back.
