@@ -1,5 +1,5 @@
 import { createDelay, type DelayParts } from '../../src/shared/delay/delay.ts';
-import { createDelays } from '../../src/shared/delay/delays.ts';
+import { createDelays, type DelaysParts } from '../../src/shared/delay/delays.ts';
 import { createRelease, type ReleaseParts } from '../../src/shared/delay/release.ts';
 import { createRepair } from '../../src/shared/delay/repair.ts';
 import type { Calendar, OutgoingMessage, Publisher, QueueState, Scheduler, Task, TaskName } from '../../src/shared/index.ts';
@@ -8,7 +8,8 @@ import { manualSystem } from './manual-system.ts';
 
 export const queues = ['projects/p/locations/l/queues/q'];
 
-export type Failure = { publish?: Error | undefined; schedule?: Error | undefined };
+/** `answer`: published, and the caller hears this error. */
+export type Failure = { publish?: Error | undefined; answer?: Error | undefined; schedule?: Error | undefined };
 
 /** A queue that keeps one task of a name, as Cloud Tasks does, and remembers the names that it had. */
 export function keptTasks(failure: Failure) {
@@ -40,13 +41,14 @@ export const plainCalendar: Calendar = {
 };
 
 /** The delay layer in this process: a final topic, a queue, a ledger, and time that a test moves. */
-export function setUpDelay(given: Partial<DelayParts> = {}, release: Partial<ReleaseParts> = {}) {
+export function setUpDelay(given: Partial<DelayParts> = {}, release: Partial<ReleaseParts> = {}, client: Partial<DelaysParts> = {}) {
   const failure: Failure = {};
   const topics: [string, OutgoingMessage][] = [];
   const publisher: Publisher = {
     publish: async (topic, messages) => {
       if (failure.publish) throw failure.publish;
       for (const message of messages) topics.push([topic, message]);
+      if (failure.answer) throw failure.answer;
       return messages.map(() => `out-${topics.length - 1}`);
     },
   };
@@ -60,10 +62,10 @@ export function setUpDelay(given: Partial<DelayParts> = {}, release: Partial<Rel
   const releasing = createRelease({ ...parts, store, deadLetters, ...release });
   const dispatched = (task: Task, attempt = 1) => releasing({ id: task.id, queue: 'q', body: Buffer.from(task.body).toString(), attempt });
   return {
-    ...{ failure, topics, tasks, names, state, system, deadLetters, ledger, payloads, scheduler },
+    ...{ failure, topics, tasks, names, state, system, deadLetters, ledger, payloads, scheduler, parts },
     bodies: () => [...tasks.values()].map((task) => JSON.parse(Buffer.from(task.body).toString())),
     delay: createDelay({ ...parts, ...given }),
-    delays: createDelays(parts),
+    delays: createDelays({ ...parts, ...client }),
     repair: createRepair(parts),
     releasing,
     /** Dispatches a task, which is gone after a success. */

@@ -32,8 +32,14 @@ export const fullTopic = (topic: string, subscription: string): string =>
 /** More passes through delay functions, without a due time, are a circle of topics. */
 export const mostPasses = 16;
 
-/** How often a message passed a delay function without being delayed, this time included; `undefined` where it goes round in circles. */
+/**
+ * How often a message passed a delay function without being delayed, this time included; `undefined` where it goes round in circles.
+ * @throws MALFORMED_MESSAGE
+ */
 export function passOf({ attributes }: Pick<Message, 'attributes'>): number | undefined {
-  const passes = Number(attributes[attribute.delayPasses] ?? 0) + 1;
+  const before = attributes[attribute.delayPasses] ?? '0';
+  // A count below 0 would let a circle go on for as long.
+  if (!/^\d{1,9}$/.test(before)) throw malformed(`${attribute.delayPasses} is no whole number from 0`);
+  const passes = Number(before) + 1;
   return passes <= mostPasses ? passes : undefined;
 }
