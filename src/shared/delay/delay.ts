@@ -115,6 +115,7 @@ export function createDelay(parts: DelayParts): VerdictHandler {
     if (ledgerParts && parts.ledgerAll && plan.kind !== 'now' && !parts.handlerless)
       plan = planDelay(message, clock.nowMs(), { ...rules, isLedgered: true });
     if (plan.kind === 'now') return publishNow(message, outgoing, target);
+    const delayCount = delayCountOf(message);
     if (plan.kind === 'hold') {
       await pause(clock, plan.forMs);
       await publisher.publish(target, [released(outgoing)]);
@@ -122,7 +123,7 @@ export function createDelay(parts: DelayParts): VerdictHandler {
     }
     const id = delayId ?? (parts.ledgerAll ? key : undefined);
     if (id === undefined || !ledgerParts || parts.handlerless) return schedule(message, outgoing, key, target, plan);
-    return scheduleByMessage(ledgerParts, { id, message, outgoing, key, delayCount: delayCountOf(message), target, plan });
+    return scheduleByMessage(ledgerParts, { id, message, outgoing, key, delayCount, target, plan });
   };
 
   /** A message that ends here leaves its number to its stream (protocol 0.12). */
