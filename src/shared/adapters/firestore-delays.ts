@@ -1,4 +1,4 @@
-import { FieldPath, type Firestore } from '@google-cloud/firestore';
+import type { Firestore } from '@google-cloud/firestore';
 import type { DelayRecord } from '../delay/ledger.ts';
 import type { DelayLedger, DelayState } from '../delay/store.ts';
 import { shards } from '../names.ts';
@@ -7,6 +7,9 @@ import { firestoreRecordStore, storedOf } from './firestore.ts';
 import { guarded } from './firestore-answers.ts';
 
 export { firestorePayloadStore } from './firestore-payloads.ts';
+
+/** A document's id as a query names it, written out: a client takes no `FieldPath` of a second copy of its package. */
+const documentId = '__name__';
 
 const everyShard = Array.from({ length: shards }, (_, shard) => shard);
 
@@ -26,7 +29,7 @@ export function firestoreDelayLedger(db: Firestore, clock: Pick<Clock, 'nowMs'>,
       }),
     inState: (state, limit, after) =>
       guarded(async () => {
-        const ordered = inOrder(state).orderBy(FieldPath.documentId()).limit(limit);
+        const ordered = inOrder(state).orderBy(documentId).limit(limit);
         const { docs } = await (after ? ordered.startAfter(new Date(after.dueAtMs), after.key) : ordered).get();
         return docs.flatMap((document) => {
           const stored = storedOf<DelayRecord>(document);
