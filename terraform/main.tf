@@ -10,7 +10,7 @@ locals {
   app_engine_location = coalesce(var.app_engine.location, lookup(local.app_engine_aliases, var.region, var.region))
 
   # Records with an end carry it in `expireAt`. Counters, cursors, parked messages and relay leases have none.
-  ttl_collections = ["ptk-dedup", "ptk-outbox", "ptk-delays", "ptk-payloads"]
+  ttl_collections = ["ptk-dedup", "ptk-outbox", "ptk-delays", "ptk-payloads", "ptk-lateness"]
 
   uses_cache = var.features.dedup && var.dedup_backend != "firestore"
   functions  = toset([for name in ["dedup", "delay", "fifo"] : name if var.features[name]])

@@ -12,11 +12,13 @@ export { checkSubscription, type SubscriptionFacts } from './dedup/subscription-
 export { type Apply, createVersioned, type Marked, type VersionedDocuments, type VersionedParts } from './dedup/versioned.ts';
 export { createDelay, type DelayParts } from './delay/delay.ts';
 export { dueOf, type When } from './delay/due.ts';
+export type { Histogram } from './delay/lateness.ts';
+export { createLateness, type Lateness, type LatenessParts } from './delay/lateness-counts.ts';
 export type { DelayRecord } from './delay/ledger.ts';
 export { delayOptions } from './delay/options.ts';
 export { createRelease, type DispatchedTask, type Released, type ReleaseParts } from './delay/release.ts';
 export { createRepair, type Repaired, type RepairParts } from './delay/repair.ts';
-export type { DelayLedger, DelayState } from './delay/store.ts';
+export type { DelayLedger, DelayState, LatenessHour, LatenessStore } from './delay/store.ts';
 export { type ErrorCode, errorCodeOf, errorCodes, ToolkitError } from './errors.ts';
 export {
   type CommandOutcome,

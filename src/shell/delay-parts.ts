@@ -1,5 +1,6 @@
 import { cloudTasksClient, cloudTasksScheduler, type ReleaseTarget } from '../shared/adapters/cloud-tasks.ts';
 import { firestoreDelayLedger } from '../shared/adapters/firestore-delays.ts';
+import { firestoreLatenessStore } from '../shared/adapters/firestore-lateness.ts';
 import { firestorePayloadStore } from '../shared/adapters/firestore-payloads.ts';
 import { system } from '../shared/adapters/system.ts';
 import { delayOptions } from '../shared/delay/options.ts';
@@ -7,7 +8,7 @@ import { readOptions } from '../shared/options.ts';
 import { connectFirestore } from './clients.ts';
 import type { Environment, Settings } from './settings.ts';
 
-/** What everything that delays works with: queues, ledger, payloads, and what closes their clients. */
+/** What everything that delays works with: queues, ledger, payloads, lateness, and what closes their clients. */
 export async function connectDelay(settings: Settings, environment: Environment) {
   const { GOOGLE_CLOUD_PROJECT, TASK_QUEUES, RELEASE_SERVICE, RELEASE_URL, RELEASE_ACCOUNT, FINAL_TOPIC, TARGET_TOPICS } = settings;
   const full = (topic: string) => (topic.startsWith('projects/') ? topic : `projects/${GOOGLE_CLOUD_PROJECT}/topics/${topic}`);
@@ -24,6 +25,7 @@ export async function connectDelay(settings: Settings, environment: Environment)
     targets: TARGET_TOPICS === '' ? [] : TARGET_TOPICS.split(',').map(full),
     ledger: firestoreDelayLedger(db, system.clock, settings.COLLECTION_PREFIX),
     payloads: firestorePayloadStore(db, system.clock, settings.COLLECTION_PREFIX),
+    lateness: firestoreLatenessStore(db, settings.COLLECTION_PREFIX),
     options,
     db,
     warmUp: () => client.initialize(),

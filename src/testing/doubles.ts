@@ -4,6 +4,7 @@ export { memoryRecordStore } from '../shared/adapters/memory.ts';
 export { memoryDelayLedger } from '../shared/adapters/memory-delays.ts';
 export { memoryVersionedDocuments } from '../shared/adapters/memory-documents.ts';
 export { memoryFifoStore } from '../shared/adapters/memory-fifo.ts';
+export { memoryLatenessStore } from '../shared/adapters/memory-lateness.ts';
 export { memoryPayloadStore } from '../shared/adapters/memory-payloads.ts';
 
 /** A delivery with everything that a test does not care about. */

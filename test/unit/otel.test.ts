@@ -1,5 +1,4 @@
 import { metrics as openTelemetry } from '@opentelemetry/api';
-import { MeterProvider, MetricReader } from '@opentelemetry/sdk-metrics';
 import { describe, expect, test } from 'vitest';
 import { memoryRecordStore } from '../../src/shared/adapters/memory.ts';
 import { otelMeter } from '../../src/shared/adapters/otel.ts';
@@ -11,33 +10,7 @@ import type { RecordStore } from '../../src/shared/ports.ts';
 import { silentLog, testMessage } from '../../src/testing/doubles.ts';
 import { silentStore } from '../support/faulty-store.ts';
 import { gate, manualSystem, settled } from '../support/manual-system.ts';
-
-/** Hands out what is counted when it is asked. */
-class AskedReader extends MetricReader {
-  protected override async onForceFlush(): Promise<void> {}
-  protected override async onShutdown(): Promise<void> {}
-}
-
-function sdk() {
-  const reader = new AskedReader();
-  const provider = new MeterProvider({ readers: [reader] });
-  /** `name{values of the attributes but for the consumer}` → sum, or number of values. */
-  const counts = async (): Promise<Record<string, number>> => {
-    const { resourceMetrics, errors } = await reader.collect();
-    expect(errors).toEqual([]);
-    const points = resourceMetrics.scopeMetrics.flatMap(({ metrics }) =>
-      metrics.flatMap(({ descriptor, dataPoints }) =>
-        dataPoints.map(({ attributes, value }) => {
-          const { consumer: _, ...rest } = attributes;
-          const count = typeof value === 'object' ? value.count : value;
-          return [`${descriptor.name}{${Object.values(rest).join(' ')}}`, count] as const;
-        }),
-      ),
-    );
-    return Object.fromEntries(points);
-  };
-  return { provider, reader, counts, meter: provider.getMeter('pubsub-toolkit') };
-}
+import { sdk } from '../support/otel-sdk.ts';
 
 const context = () => ({ signal: new AbortController().signal });
 const secret = 'secret-4711';

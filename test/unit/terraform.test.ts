@@ -65,7 +65,7 @@ describe('Terraform', () => {
   });
 
   test('exactly the collections whose records end have a TTL policy on expireAt', () => {
-    expect(local('ttl_collections')).toEqual(['ptk-dedup', 'ptk-outbox', 'ptk-delays', 'ptk-payloads']);
+    expect(local('ttl_collections')).toEqual(['ptk-dedup', 'ptk-outbox', 'ptk-delays', 'ptk-payloads', 'ptk-lateness']);
     const [firestore] = root.module?.firestore ?? [];
     expect(firestore).toMatchObject({ ttl_field: 'expireAt' });
     expect(firestore?.ttl_collections).toContain(' in local.ttl_collections :');

@@ -6,6 +6,7 @@ import type { Clock } from '../ports.ts';
 import { firestoreRecordStore, storedOf } from './firestore.ts';
 import { guarded } from './firestore-answers.ts';
 
+export { firestoreLatenessStore } from './firestore-lateness.ts';
 export { firestorePayloadStore } from './firestore-payloads.ts';
 
 /** A document's id as a query names it, written out: a client takes no `FieldPath` of a second copy of its package. */

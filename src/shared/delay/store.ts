@@ -1,4 +1,5 @@
 import type { RecordStore, Stored } from '../ports.ts';
+import type { Histogram } from './lateness.ts';
 import type { DelayRecord } from './ledger.ts';
 
 export type DelayState = DelayRecord['state'];
@@ -23,4 +24,21 @@ export interface DelayLedger extends RecordStore<DelayRecord> {
    * @throws STORE_UNAVAILABLE
    */
   count(state: DelayState, dueBeforeMs?: number): Promise<number>;
+}
+
+/** How late the messages were that one counter, of a process, saw in the hour that begins at `hourAtMs`. */
+export type LatenessHour = { readonly counter: string; readonly hourAtMs: number; readonly counts: Histogram };
+
+/** How late messages were, for a week. Lost counts are a pity and no more. */
+export interface LatenessStore {
+  /**
+   * Puts the counts in place of those that the same counter wrote of the same hour.
+   * @throws STORE_UNAVAILABLE and then they may have been written, or may be later
+   */
+  put(hour: LatenessHour): Promise<void>;
+  /**
+   * The counts of each counter and hour that begins at the instant or later, in no order.
+   * @throws STORE_UNAVAILABLE
+   */
+  since(fromMs: number): Promise<readonly Histogram[]>;
 }
