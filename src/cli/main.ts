@@ -40,6 +40,17 @@ const usage = `pubsub-toolkit: Google Cloud Pub/Sub delivered once, later and in
       --force                    takes the stream from the process that holds it, whose effect may have happened
       --json                     one line of JSON. Exit code 1: refused, and nothing was changed. What waits runs with the next sweep, due at once.
 
+  pubsub-toolkit delay status [--hours N]           queues, entries of the ledger by state, and how late messages were in the last N hours (24);
+                                                    exit code 1: a queue does not run, or an entry is overdue by more than a minute
+  pubsub-toolkit delay repair                       gives each entry whose task is gone a task again, but for those written in the last
+                                                    minute; exit code 1: some could get none
+  pubsub-toolkit delay list [--state pending|releasing|fired|cancelled]    the pending entries, the earliest first
+  pubsub-toolkit delay get|cancel ID                what is delayed under an id; cancels it
+  pubsub-toolkit delay reschedule ID --at INSTANT   by RFC 3339, such as 2026-01-31T09:30:00Z; get, cancel and reschedule: exit code 1: refused
+      Reached by the variables of the delay function: GOOGLE_CLOUD_PROJECT, TASK_QUEUES, FIRESTORE_DATABASE, COLLECTION_PREFIX, RELEASE_*
+  pubsub-toolkit delay plan --rate R [--queues N]   what R messages a second need; exit code 1: N queues are too few. Asks no service
+      --json                     one line of JSON; list: one for each entry. A lateness of null: more than a day, or with a count of 0 none
+
   pubsub-toolkit relay [--once] [--json]
       Publishes what the outbox holds, in order within each stream, until SIGTERM; woken by Firestore, and in any case every
       OUTBOX_RELAY_POLL_MS. Any number of them may run. Reached by GOOGLE_CLOUD_PROJECT, FIRESTORE_DATABASE, COLLECTION_PREFIX, OUTBOX_*.
@@ -53,6 +64,7 @@ const run = {
   demo: async () => (await import('./demo/demo.ts')).runDemo(args),
   redrive: async () => (await import('./redrive.ts')).runRedrive(args),
   fifo: async () => (await import('./fifo.ts')).runFifo(args),
+  delay: async () => (await import('./delay.ts')).runDelay(args),
   relay: async () => (await import('./relay.ts')).runRelay(args),
 };
 if (command !== undefined && Object.hasOwn(run, command)) {

@@ -18,6 +18,7 @@ export type { DelayRecord } from './delay/ledger.ts';
 export { delayOptions } from './delay/options.ts';
 export { createRelease, type DispatchedTask, type Released, type ReleaseParts } from './delay/release.ts';
 export { createRepair, type Repaired, type RepairParts } from './delay/repair.ts';
+export { createDelayStatus, type DelayStatus, type DelayStatusParts } from './delay/status.ts';
 export type { DelayLedger, DelayState, LatenessHour, LatenessStore } from './delay/store.ts';
 export { type ErrorCode, errorCodeOf, errorCodes, ToolkitError } from './errors.ts';
 export {

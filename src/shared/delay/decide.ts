@@ -86,6 +86,29 @@ const usedShare = 0.8;
 /** How many queues dispatch so many messages a second. */
 export const queuesFor = (perSecond: number): number => Math.max(1, Math.ceil(perSecond / (queuePerSecond * usedShare)));
 
+export type QueuePlan = {
+  readonly perSecond: number;
+  readonly needed: number;
+  readonly queues: number;
+  readonly isEnough: boolean;
+  /** What a queue dispatches on average, and at most. */
+  readonly perQueuePerSecond: number;
+  readonly mostPerQueuePerSecond: number;
+  /** Of what is scheduled from then on, the share that a queue takes which is added; what is scheduled already stays where it is. */
+  readonly shareOfAnother: number;
+  /** One for each dispatch; a wait beyond `hopMs` takes one more for each. */
+  readonly requestsPerDay: number;
+};
+
+/** What so many messages a second ask of queues and of App Engine. @param queues by default as many as are needed */
+export function planQueues(perSecond: number, queues = queuesFor(perSecond)): QueuePlan {
+  const needed = queuesFor(perSecond);
+  return {
+    ...{ perSecond, needed, queues, isEnough: queues >= needed, perQueuePerSecond: perSecond / queues },
+    ...{ mostPerQueuePerSecond: queuePerSecond, shareOfAnother: 1 / (queues + 1), requestsPerDay: perSecond * 86_400 },
+  };
+}
+
 export type ScheduleDecision =
   | { readonly kind: 'write'; readonly record: DelayRecord }
   /** This very instruction was taken before. */
