@@ -1,6 +1,6 @@
-import { malformed } from '../errors.ts';
+import { errorCodeOf, malformed, textOf } from '../errors.ts';
 import { attribute, keyOrIdOf, type Message, type OutgoingMessage, sequenceRefOf, tombstoneOf } from '../message.ts';
-import type { Scheduler } from '../ports.ts';
+import type { Log, Publisher, Scheduler } from '../ports.ts';
 import { hopsOf, ledgerTaskId, nextHop, queueOf, taskId } from './decide.ts';
 import { carriedBy, type DelayRecord } from './ledger.ts';
 import { encodeTask, type TaskBody } from './task-body.ts';
@@ -79,4 +79,24 @@ export function tombstoneLeft(message: Message, reason: string): OutgoingMessage
     return undefined;
   }
   return withoutInstructions(tombstoneOf(message, keyOrIdOf(message), reason));
+}
+
+/**
+ * Gives a number back to its stream. What the topic refuses is told in the log alone: whoever waits for it would try for ever.
+ * @throws SERVICE_UNAVAILABLE
+ */
+export async function publishTombstone(
+  { publisher, log }: { readonly publisher: Publisher; readonly log: Log },
+  topic: string,
+  tombstone: OutgoingMessage,
+): Promise<void> {
+  try {
+    await publisher.publish(topic, [tombstone]);
+  } catch (error) {
+    if (errorCodeOf(error) !== 'REFUSED') throw error;
+    log.error(
+      { topic, stream: tombstone.attributes[attribute.stream], reason: textOf(error) },
+      'a number was not given back to its stream',
+    );
+  }
 }

@@ -4,7 +4,7 @@ import { shardOf } from '../names.ts';
 import type { Log, PayloadStore, Publisher, Scheduler, Stored, System } from '../ports.ts';
 import { settledPut } from '../settled.ts';
 import { ack, type Verdict } from '../verdict.ts';
-import { armRecord, taskNamesOf } from './arming.ts';
+import { armRecord, publishTombstone, taskNamesOf } from './arming.ts';
 import { carry, keepAfterDueMs } from './carrying.ts';
 import { type DelayPlan, decideSchedule, instructionKey, queueOf } from './decide.ts';
 import { type DelayRecord, ledgerKeyOf, type OwedNumber, tombstoneFor, type Wanted } from './ledger.ts';
@@ -98,7 +98,10 @@ export async function afterwards(parts: LedgerParts, record: DelayRecord, before
   }
 }
 
-/** Tombstones for numbers whose messages are not to come any more (protocol 0.12). */
-export async function publishOwed({ publisher }: Pick<LedgerParts, 'publisher'>, owed: readonly OwedNumber[]): Promise<void> {
-  for (const number of owed) await publisher.publish(number.target, [tombstoneFor(number)]);
+/**
+ * Tombstones for numbers whose messages are not to come any more (protocol 0.12).
+ * @throws SERVICE_UNAVAILABLE
+ */
+export async function publishOwed(parts: Pick<LedgerParts, 'publisher' | 'log'>, owed: readonly OwedNumber[]): Promise<void> {
+  for (const number of owed) await publishTombstone(parts, number.target, tombstoneFor(number));
 }

@@ -2,7 +2,7 @@ import { ToolkitError, textOf } from '../errors.ts';
 import { attribute, checkedKey, type OutgoingMessage } from '../message.ts';
 import type { Calendar, Log, PayloadStore, Publisher, Scheduler, Stored, System } from '../ports.ts';
 import { settledGet, settledPut } from '../settled.ts';
-import type { DeadLetterReason } from '../verdict.ts';
+import { type DeadLetterReason, verdictOfError } from '../verdict.ts';
 import { arm, armRecord, released } from './arming.ts';
 import { publishOwed } from './by-message.ts';
 import { keepAfterDueMs, keepLonger, uncarried } from './carrying.ts';
@@ -24,6 +24,8 @@ type RecordParts = {
   readonly published: (dueAtMs: number) => void;
   /** Stores a message that can never be published; @throws what is no such error, as it came. */
   readonly deadLettered: (error: unknown) => Promise<RecordReleased>;
+  /** The same, and its number goes to its stream. */
+  readonly ended: (error: unknown) => Promise<RecordReleased>;
 };
 
 export type RecordReleased =
@@ -46,9 +48,7 @@ export async function releaseRecord(parts: RecordParts, body: TaskBody, ref: Led
     const decision = decideRelease(current, task);
     switch (decision.kind) {
       case 'missing':
-        return parts.deadLettered(
-          new ToolkitError('LEDGER_MISSING', `the ledger has no entry for the task of generation ${ref.generation}`),
-        );
+        return parts.ended(new ToolkitError('LEDGER_MISSING', `the ledger has no entry for the task of generation ${ref.generation}`));
       case 'busy':
         return { kind: 'busy' };
       case 'ended':
@@ -98,8 +98,9 @@ async function publishClaimed(
     end = { kind: 'published', messageId };
   } catch (error) {
     try {
+      if (record.seqRef && verdictOfError(error).kind === 'deadLetter')
+        await publishOwed(parts, [{ ...record, seqRef: record.seqRef, reason: 'deadLetter' }]);
       end = await parts.deadLettered(error);
-      if (record.seqRef) await publishOwed(parts, [{ ...record, seqRef: record.seqRef, reason: 'deadLetter' }]);
     } catch (failure) {
       await giveBack(parts, record, version);
       throw failure;

@@ -5,7 +5,7 @@ import type { Message } from '../message.ts';
 import { type Options, readOptions } from '../options.ts';
 import type { Calendar, DeadLetters, Log, Meter, PayloadStore, Publisher, RecordStore, Scheduler, System } from '../ports.ts';
 import { type DeadLetterReason, verdictOfError } from '../verdict.ts';
-import { arm, released, tombstoneLeft } from './arming.ts';
+import { arm, publishTombstone, released, tombstoneLeft } from './arming.ts';
 import { uncarried } from './carrying.ts';
 import { nextHop } from './decide.ts';
 import { delayOptions } from './options.ts';
@@ -81,6 +81,31 @@ export function createRelease(parts: ReleaseParts): (task: DispatchedTask) => Pr
     return { kind: 'deadLettered', reason: verdict.reason } as const;
   };
 
+  const targetOf = (body: TaskBody | undefined): string => body?.target ?? parts.finalTopic;
+
+  /** The same, and the number that the message had goes to its stream, first: it may be given back twice, and a dead letter is stored once. */
+  const ended = async (task: DispatchedTask, body: TaskBody, error: unknown) => {
+    const verdict = verdictOfError(error);
+    const tombstone = verdict.kind === 'deadLetter' && tombstoneLeft(await letterOf(task, body), verdict.reason);
+    if (tombstone) await publishTombstone(parts, targetOf(body), tombstone);
+    return deadLettered(task, body, error);
+  };
+
+  /** No dispatch may come after this one. */
+  const exhausted = async (task: DispatchedTask, error: unknown, isBusy: boolean) => {
+    const body = decoded(task);
+    const letter = await letterOf(task, body);
+    const detail = `${task.attempt} dispatches failed, the last one: ${textOf(error)}`;
+    await deadLetters.publish(letter, { kind: 'deadLetter', reason: 'attempts', detail });
+    // Another dispatch that is at it may still publish the message, under its number.
+    const tombstone = isBusy ? undefined : tombstoneLeft(letter, 'attempts');
+    if (tombstone)
+      await publishTombstone(parts, targetOf(body), tombstone).catch((failure: unknown) =>
+        log.error({ task: task.id, reason: textOf(failure) }, 'the number of a dead letter was not given back'),
+      );
+    return { kind: 'deadLettered', reason: 'attempts' } as const;
+  };
+
   /** The message, or the task's body where there is none to be had. */
   const letterOf = async ({ id, queue, body: data }: DispatchedTask, body: TaskBody | undefined): Promise<Message> => {
     const message = body && (await uncarried(payloads, body).catch(() => undefined));
@@ -99,10 +124,14 @@ export function createRelease(parts: ReleaseParts): (task: DispatchedTask) => Pr
   const releaseTask = async (task: DispatchedTask, body: TaskBody): Promise<Released> => {
     if (body.scheduledForMs < body.dueAtMs) {
       const hop = body.hop + 1;
-      await arm(scheduler, queues, { ...body, hop, scheduledForMs: nextHop(body.scheduledForMs, body.dueAtMs) });
+      try {
+        await arm(scheduler, queues, { ...body, hop, scheduledForMs: nextHop(body.scheduledForMs, body.dueAtMs) });
+      } catch (error) {
+        return once(task.id, () => ended(task, body, error));
+      }
       return { kind: 'hop', hop };
     }
-    const target = body.target ?? parts.finalTopic;
+    const target = targetOf(body);
     const outcome = await once(task.id, async (): Promise<Released> => {
       try {
         const message = released(await uncarried(payloads, body));
@@ -110,10 +139,7 @@ export function createRelease(parts: ReleaseParts): (task: DispatchedTask) => Pr
         published(body.dueAtMs);
         return { kind: 'published', messageId };
       } catch (error) {
-        const end = await deadLettered(task, body, error);
-        const tombstone = tombstoneLeft(await letterOf(task, body), end.reason);
-        if (tombstone) await publisher.publish(target, [tombstone]);
-        return end;
+        return ended(task, body, error);
       }
     });
     if ('payload' in body) await removed(body);
@@ -132,8 +158,11 @@ export function createRelease(parts: ReleaseParts): (task: DispatchedTask) => Pr
       return once(task.id, () => deadLettered(task, undefined, error));
     }
     if (!body.ledger) return releaseTask(task, body);
-    const recordParts = { ...parts, leaseMs, storeTimeoutMs, published, deadLettered: (error: unknown) => deadLettered(task, body, error) };
-    return releaseRecord(recordParts, body, body.ledger);
+    const ends = {
+      deadLettered: (error: unknown) => deadLettered(task, body, error),
+      ended: (error: unknown) => ended(task, body, error),
+    };
+    return releaseRecord({ ...parts, leaseMs, storeTimeoutMs, published, ...ends }, body, body.ledger);
   };
 
   return async (task) => {
@@ -141,14 +170,10 @@ export function createRelease(parts: ReleaseParts): (task: DispatchedTask) => Pr
       return await release(task);
     } catch (error) {
       const code = errorCodeOf(error);
-      const body = decoded(task);
+      const isBusy = code === 'IN_PROGRESS' || code === 'LEASE_LOST';
       // What is in the ledger is not lost with its task: a repair makes another one.
-      if (maxAttempts > 0 && task.attempt >= maxAttempts && !body?.ledger) {
-        const detail = `${task.attempt} dispatches failed, the last one: ${textOf(error)}`;
-        await deadLetters.publish(await letterOf(task, body), { kind: 'deadLetter', reason: 'attempts', detail });
-        return { kind: 'deadLettered', reason: 'attempts' };
-      }
-      if (code === 'IN_PROGRESS' || code === 'LEASE_LOST') return { kind: 'busy' };
+      if (maxAttempts > 0 && task.attempt >= maxAttempts && !decoded(task)?.ledger) return exhausted(task, error, isBusy);
+      if (isBusy) return { kind: 'busy' };
       throw error;
     }
   };
