@@ -16,7 +16,7 @@ describe('delay', () => {
       reason: 'processed',
     });
     const stamps = { 'ptk-key': 'projects/test/subscriptions/test/5', 'ptk-origin-id': '5', 'ptk-origin-time': '2026-01-01T00:00:00.000Z' };
-    expect(topics).toEqual([['final', { data: Buffer.from('x'), attributes: { a: '1', ...stamps, 'ptk-delay-passes': '1' } }]]);
+    expect(topics).toEqual([['final', { data: Buffer.from('x'), attributes: { a: '1', ...stamps } }]]);
     expect(tasks.size).toBe(0);
   });
 

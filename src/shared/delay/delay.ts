@@ -57,7 +57,7 @@ export function createDelay(parts: DelayParts): VerdictHandler {
     if (await isThere(message, target)) return ack('processed');
     const pass = passOf(message);
     if (pass === undefined) return deadLetter('loop', `the message passed delay functions too often; it comes round from ${target}`);
-    const attributes = { ...outgoing.attributes, [attribute.delayPasses]: String(pass) };
+    const attributes = { ...outgoing.attributes, ...(pass > 1 && { [attribute.delayPasses]: String(pass) }) };
     await publisher.publish(target, [{ ...outgoing, attributes }]);
     return ack('processed');
   };

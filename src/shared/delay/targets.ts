@@ -33,11 +33,12 @@ export const fullTopic = (topic: string, subscription: string): string =>
 export const mostPasses = 16;
 
 /**
- * How often a message passed a delay function without being delayed, this time included; `undefined` where it goes round in circles.
+ * How often a message passed a delay function without being delayed, this time included; `undefined` where it goes round in circles. The first
+ * pass leaves no mark of its own: a message that has an origin has passed somewhere.
  * @throws MALFORMED_MESSAGE
  */
 export function passOf({ attributes }: Pick<Message, 'attributes'>): number | undefined {
-  const before = attributes[attribute.delayPasses] ?? '0';
+  const before = attributes[attribute.delayPasses] ?? (attributes[attribute.originId] === undefined ? '0' : '1');
   // A count below 0 would let a circle go on for as long.
   if (!/^\d{1,9}$/.test(before)) throw malformed(`${attribute.delayPasses} is no whole number from 0`);
   const passes = Number(before) + 1;
