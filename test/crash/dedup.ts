@@ -11,6 +11,7 @@ import { redisPart } from './dedup/redis-loss.ts';
 import { openStage, type Stage } from './dedup/stage.ts';
 import { verdictOf, type Worker } from './dedup/worker-process.ts';
 import type { CrashTest } from './figures.ts';
+import { timing } from './timing.ts';
 
 const clockAheadMs = 60_000;
 const longestRedeliveryMs = 60_000;
@@ -115,9 +116,4 @@ function printControls(book: Book, chosen: (cell: Cell) => boolean) {
     console.log(`control without ${without}: ${what}`);
     return { isCaught: first !== undefined };
   });
-}
-
-function timing(): (what: string) => void {
-  const startMs = performance.now();
-  return (what) => console.log(`${((performance.now() - startMs) / 1_000).toFixed(1)} s: ${what}`);
 }

@@ -11,10 +11,11 @@ import { deadTopic } from './fifo/plan.ts';
 import { isRun, numberRaces, outboxes, races, raceTopic } from './fifo/race.ts';
 import { doomedProcesses, walk } from './fifo/rounds.ts';
 import { lossyRelayTopic, publishAgain, publisherTopic, relayTopic, type SentCell } from './fifo/senders.ts';
-import { holds, lostAnswers, openStage, type Recorded, type Stage } from './fifo/stage.ts';
+import { lostAnswers, openStage, type Recorded, type Stage } from './fifo/stage.ts';
 import { publishFurther } from './fifo/subscribers.ts';
 import { openWaiting, waitingPart, waitingTopic } from './fifo/waiting.ts';
 import type { CrashTest } from './figures.ts';
+import { holds, timing } from './timing.ts';
 
 const load: Load = { messages: 500, streams: 3, kills: 6 };
 const shortLoad: Load = { messages: 120, streams: 3, kills: 2 };
@@ -94,11 +95,11 @@ export const crashTest: CrashTest = async (args) => {
     }
     judgeLetters(book, all, [...dead, ...nacked]);
     book.print();
-    const caught = controls.filter((without) => printControl(book, without));
+    const controlsCaught = book.printControls(controls);
     if (unacked > 0) throw new Error(`${unacked} messages were without an ack at the end`);
     const { lost, repeated } = book.broken();
     const cells = [...all, ...races.map(({ cell }) => cell)].filter(({ without }) => without === 'nothing').length;
-    const figures = { cells, kills: stage.kills(), lost, undocumentedRepeats: repeated, controlsCaught: caught.length };
+    const figures = { cells, kills: stage.kills(), lost, undocumentedRepeats: repeated, controlsCaught };
     return { figures, controls: controls.length };
   } finally {
     await stage.close();
@@ -160,15 +161,4 @@ function judgeLetters(book: Book, cells: readonly Cell[], letters: readonly Reco
       if (!cell.dead.includes(Number(seq))) book.lost(cell, `healthy number ${seq} is a dead letter: ${reason} ${detail}`);
     }
   }
-}
-
-function printControl(book: Book, without: Cell['without']): boolean {
-  const [first, ...others] = book.caught(without);
-  console.log(`control without ${without}: ${first ? `${first} (and ${others.length} more)` : 'NOT CAUGHT'}`);
-  return first !== undefined;
-}
-
-function timing(): (what: string) => void {
-  const startMs = performance.now();
-  return (what) => console.log(`${((performance.now() - startMs) / 1_000).toFixed(1)} s: ${what}`);
 }

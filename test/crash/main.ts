@@ -3,9 +3,9 @@ import type { CrashTest } from './figures.ts';
 
 /** `npm run test:crash -- NAME [--seed N] [--kills N]`: one file here a test with kills, its parts in the folder of its name. */
 const [name = '', ...args] = process.argv.slice(2);
-const names = readdirSync(import.meta.dirname)
-  .filter((file) => file.endsWith('.ts') && file !== 'main.ts' && file !== 'figures.ts')
-  .map((file) => file.slice(0, -'.ts'.length));
+const names = readdirSync(import.meta.dirname, { withFileTypes: true })
+  .filter((entry) => entry.isDirectory())
+  .map((folder) => folder.name);
 
 if (names.includes(name)) {
   try {

@@ -1,13 +1,11 @@
-import { setTimeout as pause } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import type { Firestore } from '@google-cloud/firestore';
 import { PubSub } from '@google-cloud/pubsub';
 import { createClient } from 'redis';
-import type { Addresses } from '../../../bench/emulator/servers.ts';
-import { run } from '../../../src/cli/demo/processes.ts';
 import { startFaultyRedis } from '../../support/redis-faults.ts';
 import { startRedisServer } from '../../support/redis-server.ts';
 import { firestoreClient } from '../../support/targets.ts';
+import { startEmulatorProcess } from '../emulator-process.ts';
+import { holds } from '../timing.ts';
 import { effects } from './consumers.ts';
 import { attributesOf, projectId, type RedisFault, type Task, type WorkerPlan } from './plan.ts';
 import { openSink, type Sink } from './sink.ts';
@@ -33,18 +31,8 @@ export type Stage = {
 };
 
 export async function openStage(): Promise<Stage> {
-  // The clients here must not look for Google's machine; those of the workers are told the same.
-  process.env.METADATA_SERVER_DETECTION = 'none';
-  let addresses: Addresses = { pubsub: '', firestore: '', tasks: '' };
-  const emulator = await run({
-    name: 'the emulator',
-    script: fileURLToPath(new URL('../../../src/cli/main.ts', import.meta.url)),
-    args: ['emulator', '--pubsub-port', '0', '--firestore-port', '0', '--tasks-port', '0', '--json'],
-    env: {},
-    untilReady: async (firstLine) => {
-      addresses = JSON.parse(await firstLine);
-    },
-  });
+  const emulator = await startEmulatorProcess();
+  const { addresses } = emulator;
   const [sound, flushed, restarted, failedOver] = await Promise.all([
     startRedisServer(),
     startRedisServer(),
@@ -96,13 +84,12 @@ export async function openStage(): Promise<Stage> {
       replacement = await startRedisServer('--port', String(restarted.port));
     },
     async backlog(withinMs) {
-      const untilMs = performance.now() + withinMs;
-      for (;;) {
-        const response = await fetch(`http://${addresses.pubsub}/backlog`);
-        const { messages } = (await response.json()) as { messages: number };
-        if (messages === 0 || performance.now() > untilMs) return messages;
-        await pause(50);
-      }
+      let messages = 0;
+      await holds(withinMs, async () => {
+        messages = await emulator.backlog();
+        return messages === 0;
+      });
+      return messages;
     },
     async close() {
       await Promise.all(workers.map((worker) => worker.kill()));

@@ -1,8 +1,7 @@
+import type { Finding } from '../book.ts';
 import type { Cell } from './cells.ts';
 import { keyOf } from './plan.ts';
 import type { Begin } from './sink.ts';
-
-export type Finding = { readonly kind: 'lost' | 'repeated'; readonly text: string };
 
 /** Compares what the handler saw of a stream with what it must have seen: 1, 2, 3 and so on, each once, one at a time. */
 export function judge(cell: Cell, begins: readonly Begin[], overlaps: readonly number[]): Finding[] {

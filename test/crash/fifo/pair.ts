@@ -1,7 +1,8 @@
+import { holds } from '../timing.ts';
 import type { Book } from './book.ts';
 import { type Cell, cellOf, taskFor } from './cells.ts';
 import { leases, plainPart } from './plan.ts';
-import { holds, type Stage } from './stage.ts';
+import type { Stage } from './stage.ts';
 import type { Worker } from './worker-process.ts';
 
 const topic = 'lossy-pair';

@@ -1,7 +1,8 @@
+import { holds } from '../timing.ts';
 import type { Book } from './book.ts';
 import { type Cell, cellOf, mayRepeat, taskFor } from './cells.ts';
 import { leases, plainPart } from './plan.ts';
-import { holds, type Stage } from './stage.ts';
+import type { Stage } from './stage.ts';
 
 /** What the paused process is at: its messages in their order, and the one in whose handler it is. */
 type Pause = { readonly cell: Cell; readonly order: readonly number[]; readonly at: number };

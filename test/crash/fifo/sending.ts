@@ -7,9 +7,9 @@ import { createRelay } from '../../../src/shared/outbox/relay.ts';
 import { createSequencer, type Sequenced, type Sequencer } from '../../../src/shared/outbox/sequencer.ts';
 import type { Publisher } from '../../../src/shared/ports.ts';
 import { silentLog } from '../../../src/testing/doubles.ts';
+import type { Walk } from '../steps.ts';
 import { unprotectedLeases, unprotectedStreams } from './controls.ts';
 import { attributesOf, keyOf, type Outbox, plainPart, type SenderCell } from './plan.ts';
-import type { Walk } from './steps.ts';
 
 export type SendingParts = { readonly db: Firestore; readonly publisher: Publisher };
 

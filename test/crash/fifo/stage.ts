@@ -1,13 +1,10 @@
-import { setTimeout as pause } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import type { Firestore } from '@google-cloud/firestore';
 import { PubSub } from '@google-cloud/pubsub';
-import type { Addresses } from '../../../bench/emulator/servers.ts';
-import { run } from '../../../src/cli/demo/processes.ts';
 import type { FaultRule } from '../../../src/emulator/faults.ts';
 import { pubsubPublisher } from '../../../src/shared/adapters/pubsub.ts';
 import { cursorKeyOf } from '../../../src/shared/fifo/store.ts';
 import { firestoreClient } from '../../support/targets.ts';
+import { startEmulatorProcess } from '../emulator-process.ts';
 import { type Cell, mayRepeat } from './cells.ts';
 import { attributesOf, consumerOf, leases, lossy, type Part, projectId, type Task, type WorkerPlan } from './plan.ts';
 import type { SendingParts } from './sending.ts';
@@ -59,18 +56,8 @@ const nobody = {
 };
 
 export async function openStage(): Promise<Stage> {
-  // The clients here must not look for Google's machine; those of the workers are told the same.
-  process.env.METADATA_SERVER_DETECTION = 'none';
-  let addresses: Addresses = { pubsub: '', firestore: '', tasks: '' };
-  const emulator = await run({
-    name: 'the emulator',
-    script: fileURLToPath(new URL('../../../src/cli/main.ts', import.meta.url)),
-    args: ['emulator', '--pubsub-port', '0', '--firestore-port', '0', '--tasks-port', '0', '--json'],
-    env: {},
-    untilReady: async (firstLine) => {
-      addresses = JSON.parse(await firstLine);
-    },
-  });
+  const emulator = await startEmulatorProcess();
+  const { addresses } = emulator;
   const sink = await openSink();
   const pubsub = new PubSub({ projectId, apiEndpoint: addresses.pubsub, emulatorMode: true });
   const db: Firestore = firestoreClient(addresses.firestore, projectId);
@@ -125,10 +112,7 @@ export async function openStage(): Promise<Stage> {
       const [found] = await cursors([cell]);
       return { last: found?.get('last') ?? 0, rev: found?.get('rev') ?? 0 };
     },
-    async setFaults(rules) {
-      const response = await fetch(`http://${addresses.pubsub}/faults`, { method: 'PUT', body: JSON.stringify(rules) });
-      if (!response.ok) throw new Error(`the emulator refused the faults: ${await response.text()}`);
-    },
+    setFaults: emulator.setFaults,
     kills: () => kills,
     verdicts() {
       const said = workers.flatMap(({ lines }) =>
@@ -136,10 +120,7 @@ export async function openStage(): Promise<Stage> {
       );
       return [...Map.groupBy(said, (verdict) => verdict)].map(([verdict, all]) => `${verdict} ${all.length}`).join(', ');
     },
-    async backlog() {
-      const response = await fetch(`http://${addresses.pubsub}/backlog`);
-      return ((await response.json()) as { messages: number }).messages;
-    },
+    backlog: emulator.backlog,
     async close() {
       await Promise.all(workers.map((worker) => worker.kill()));
       sink.close();
@@ -147,10 +128,4 @@ export async function openStage(): Promise<Stage> {
       await emulator.kill();
     },
   };
-}
-
-/** Asks until it is so, or the time is over. */
-export async function holds(withinMs: number, isSo: () => boolean | Promise<boolean>): Promise<boolean> {
-  for (const untilMs = performance.now() + withinMs; performance.now() < untilMs; await pause(50)) if (await isSo()) return true;
-  return false;
 }

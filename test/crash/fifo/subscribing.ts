@@ -6,10 +6,10 @@ import { createFifo, type FifoHandler } from '../../../src/shared/fifo/fifo.ts';
 import { attribute, type Message } from '../../../src/shared/message.ts';
 import type { DeadLetters, VerdictHandler } from '../../../src/shared/ports.ts';
 import { silentLog } from '../../../src/testing/doubles.ts';
+import { createQueue, type Queue } from '../queue.ts';
+import { startWalk, type Walk } from '../steps.ts';
 import { unprotectedFifo } from './controls.ts';
 import { consumerOf, type Line, type Post, partOf, type Task, taskOf, type WorkerPlan } from './plan.ts';
-import { createQueue, type Queue } from './queue.ts';
-import { startWalk, type Walk } from './steps.ts';
 
 export type SubscribingParts = {
   readonly db: Firestore;

@@ -1,7 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
+import { holds } from '../timing.ts';
 import { type Cell, cellOf, taskFor } from './cells.ts';
 import { plainPart, projectId } from './plan.ts';
-import { holds, type Recorded, type Stage } from './stage.ts';
+import type { Recorded, Stage } from './stage.ts';
 
 export const waitingTopic = 'lossy-waited';
 const deadTopic = 'waited-dead';

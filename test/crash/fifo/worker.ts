@@ -8,9 +8,9 @@ import { deadLetterTopic } from '../../../src/shared/transports/dead-letters.ts'
 import { startPull } from '../../../src/shared/transports/pull.ts';
 import { createPush } from '../../../src/shared/transports/push.ts';
 import { silentLog } from '../../../src/testing/doubles.ts';
+import { startWalk, type Walk } from '../steps.ts';
 import { deadTopic, type Line, projectId, type SenderCell, type WorkerPlan } from './plan.ts';
 import { publishGroups, relayCell, relayOf } from './sending.ts';
-import { startWalk, type Walk } from './steps.ts';
 import { createSubscriber } from './subscribing.ts';
 
 /** A worker process: `worker.ts PLAN`. */
