@@ -17,11 +17,7 @@ export function findTerraform(path = process.env.PATH ?? ''): string | undefined
     });
 }
 
-export type Outcome = {
-  readonly code: number;
-  readonly stdout: string /** What a user would see, without colours. */;
-  readonly text: string;
-};
+export type Outcome = { readonly code: number; readonly stdout: string; readonly stderr: string };
 
 export type Terraform = {
   /** Runs a command; its exit code is an answer, as the 2 of `plan -detailed-exitcode`. */
@@ -50,16 +46,15 @@ export function terraformIn(binary: string, folder: string, env: Readonly<Record
           timeout: timeoutMs,
         });
         let stdout = '';
-        let text = '';
+        let stderr = '';
         child.stdout.on('data', (chunk: Buffer) => {
           stdout += chunk;
-          text += chunk;
         });
         child.stderr.on('data', (chunk: Buffer) => {
-          text += chunk;
+          stderr += chunk;
         });
         child.once('error', reject);
-        child.once('close', (code) => resolve({ code: code ?? 1, stdout, text }));
+        child.once('close', (code) => resolve({ code: code ?? 1, stdout, stderr }));
       }),
   };
 }

@@ -1,53 +1,6 @@
+import { type Constraint, each, either, json, like, numberFrom, oneOf, secondsFrom, takenFrom } from './forms.ts';
 import { type Block, googleSchema } from './schema.ts';
-import { elementsOf, text, type Value, type Values, visited } from './values.ts';
-
-/** What is wrong with a value, or nothing. */
-export type Constraint = (value: Value) => string | undefined;
-
-const numberFrom =
-  (min: number, max: number): Constraint =>
-  (value) =>
-    typeof value === 'number' && (value < min || value > max) ? `is ${value}; it must lie between ${min} and ${max}` : undefined;
-
-const oneOf =
-  (...allowed: readonly string[]): Constraint =>
-  (value) =>
-    typeof value === 'string' && !allowed.includes(value) ? `is "${value}"; it must be one of ${allowed.join(', ')}` : undefined;
-
-const like =
-  (pattern: RegExp, about: string): Constraint =>
-  (value) =>
-    typeof value === 'string' && !pattern.test(value) ? `is "${value}"; it must be ${about}` : undefined;
-
-/** Seconds with an `s`, as Google's APIs write durations. */
-const secondsFrom =
-  (min: number, max: number): Constraint =>
-  (value) => {
-    if (typeof value !== 'string') return undefined;
-    const [, seconds] = /^(\d+(?:\.\d{1,9})?)s$/.exec(value) ?? [];
-    if (seconds === undefined) return `is "${value}"; it must be seconds with an s, as "${min}s"`;
-    return Number(seconds) < min || Number(seconds) > max ? `is "${value}"; it must lie between ${min}s and ${max}s` : undefined;
-  };
-
-const json: Constraint = (value) => {
-  if (typeof value !== 'string') return undefined;
-  try {
-    JSON.parse(value);
-    return undefined;
-  } catch {
-    return 'is no JSON';
-  }
-};
-
-const each =
-  (constraint: Constraint): Constraint =>
-  (value) =>
-    elementsOf(value).map(constraint).find(Boolean);
-
-const either =
-  (constraint: Constraint, ...allowed: readonly string[]): Constraint =>
-  (value) =>
-    allowed.includes(text(value)) ? undefined : constraint(value);
+import { text, type Values, visited } from './values.ts';
 
 const anySeconds = secondsFrom(0, Number.POSITIVE_INFINITY);
 const day = 86_400;
@@ -55,8 +8,8 @@ const pubsubName = like(
   /^(?!goog)[A-Za-z][\w.~+%-]{2,254}$/,
   'of 3 to 255 letters, digits and -._~+%, begin with a letter and not with goog',
 );
-const topicId = like(/^projects\/[^/]+\/topics\/[^/]+$/, 'a full name, projects/PROJECT/topics/NAME');
-const accountEmail = like(/^[^@\s]+@[^@\s]+\.[^@\s]+$/, 'an e-mail address');
+const topicId = takenFrom(/^projects\/[^/]+\/topics\/[^/]+$/, 'a full name, projects/PROJECT/topics/NAME');
+const accountEmail = takenFrom(/^[^@\s]+@[^@\s]+\.[^@\s]+$/, 'an e-mail address');
 const resourceName = like(
   /^[a-z]([a-z0-9-]{0,61}[a-z0-9])?$/,
   'of up to 63 lower-case letters, digits and hyphens, beginning with a letter',
@@ -90,7 +43,7 @@ export const constraints: Readonly<Record<string, Readonly<Record<string, Constr
     'retry_policy.minimum_backoff': secondsFrom(0, 600),
     'retry_policy.maximum_backoff': secondsFrom(0, 600),
     filter: (value) => (Buffer.byteLength(text(value)) > 256 ? 'has more than 256 bytes' : undefined),
-    'push_config.push_endpoint': like(/^https?:\/\/\S+$/, 'a URL'),
+    'push_config.push_endpoint': takenFrom(/^https?:\/\/\S+$/, 'a URL'),
     ...oidc('push_config'),
   },
   google_cloud_tasks_queue: {
@@ -110,7 +63,7 @@ export const constraints: Readonly<Record<string, Readonly<Record<string, Constr
     attempt_deadline: secondsFrom(15, 1_800),
     'retry_config.retry_count': numberFrom(0, 5),
     'http_target.http_method': oneOf('POST', 'GET', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS'),
-    'http_target.uri': like(/^https?:\/\/\S+$/, 'a URL'),
+    'http_target.uri': takenFrom(/^https?:\/\/\S+$/, 'a URL'),
     ...oidc('http_target'),
   },
   google_firestore_database: {
@@ -152,7 +105,10 @@ export const constraints: Readonly<Record<string, Readonly<Record<string, Constr
   google_cloudfunctions2_function: {
     name: resourceName,
     'build_config.runtime': like(/^(nodejs(22|24)|python3\d+|go1\d+|java\d+)$/, 'a runtime that takes new functions, as nodejs24'),
-    'build_config.service_account': like(/^projects\/[^/]+\/serviceAccounts\/[^/]+$/, 'a full id, projects/PROJECT/serviceAccounts/E-MAIL'),
+    'build_config.service_account': takenFrom(
+      /^projects\/[^/]+\/serviceAccounts\/[^/]+$/,
+      'a full id, projects/PROJECT/serviceAccounts/E-MAIL',
+    ),
     'service_config.available_memory': like(/^\d+(M|Mi|G|Gi|k)?$/, 'a size, as 256M'),
     'service_config.timeout_seconds': numberFrom(1, 3_600),
     'service_config.max_instance_request_concurrency': numberFrom(1, 1_000),
@@ -186,7 +142,10 @@ export const constraints: Readonly<Record<string, Readonly<Record<string, Constr
         ),
       ),
     ),
-    'deployment.zip.source_url': like(/^https:\/\/storage\.googleapis\.com\/[^/]+\/.+$/, 'https://storage.googleapis.com/BUCKET/OBJECT'),
+    'deployment.zip.source_url': takenFrom(
+      /^https:\/\/storage\.googleapis\.com\/[^/]+\/.+$/,
+      'https://storage.googleapis.com/BUCKET/OBJECT',
+    ),
     service_account: accountEmail,
   },
   google_storage_bucket: {
@@ -202,7 +161,9 @@ export const constraints: Readonly<Record<string, Readonly<Record<string, Constr
     stage: oneOf('ALPHA', 'BETA', 'GA', 'DEPRECATED', 'DISABLED', 'EAP'),
   },
   google_secret_manager_secret: { secret_id: secretName },
-  google_secret_manager_secret_version: { secret: like(/^projects\/[^/]+\/secrets\/[^/]+$/, 'a full id, projects/PROJECT/secrets/NAME') },
+  google_secret_manager_secret_version: {
+    secret: takenFrom(/^projects\/[^/]+\/secrets\/[^/]+$/, 'a full id, projects/PROJECT/secrets/NAME'),
+  },
   google_monitoring_alert_policy: {
     combiner: oneOf('AND', 'OR', 'AND_WITH_MATCHING_RESOURCE'),
     severity: oneOf('CRITICAL', 'ERROR', 'WARNING'),

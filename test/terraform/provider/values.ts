@@ -1,5 +1,5 @@
 import { decode, ExtensionCodec, encode } from '@msgpack/msgpack';
-import type { Attribute, Block } from './schema.ts';
+import type { Attribute, AttributeType, Block } from './schema.ts';
 
 /** A value that is known only after apply. */
 export class Unknown {
@@ -26,7 +26,7 @@ export const fromBytes = (bytes: Uint8Array): Values | null =>
 /** Every member that the block knows, and no other: Terraform refuses an object with one less or more. */
 export function completed(block: Block, values: Values): Values {
   const members: [string, Value][] = [];
-  for (const name of block.attributes.keys()) members.push([name, values[name] ?? null]);
+  for (const [name, { type }] of block.attributes) members.push([name, completedValue(type, values[name] ?? null)]);
   for (const [name, nested] of block.blocks) {
     const given = values[name] ?? null;
     if (given instanceof Unknown) members.push([name, given]);
@@ -34,6 +34,16 @@ export function completed(block: Block, values: Values): Values {
     else members.push([name, elementsOf(given).map((element) => (isObject(element) ? completed(nested.block, element) : element))]);
   }
   return Object.fromEntries(members);
+}
+
+/** Objects that only the service fills have all their members too. */
+function completedValue(type: AttributeType, value: Value): Value {
+  const element = typeof type === 'string' ? undefined : type[1];
+  if (!Array.isArray(element) || !Array.isArray(value)) return value;
+  const members = Object.entries(element[1] as Readonly<Record<string, AttributeType>>);
+  return value.map((object: Value) =>
+    isObject(object) ? Object.fromEntries(members.map(([name, inner]) => [name, completedValue(inner, object[name] ?? null)])) : object,
+  );
 }
 
 export const isObject = (value: Value | undefined): value is Values =>
