@@ -1,0 +1,184 @@
+import { join } from 'node:path';
+import { type Case, everyFeatureCase, projectId } from './cases.ts';
+import type { Edit } from './workspace.ts';
+
+/** A mistake that somebody could make, and the tier that must find it. */
+export type Planted = {
+  readonly kind: string;
+  /** Where it is made: `terraform/`, or a deployment of the tests where `terraform/` has not yet what it needs. */
+  readonly tree: keyof typeof trees;
+  readonly edits: readonly Edit[];
+  readonly tier: 'A' | 'B';
+  /** What one finding says, and no finding of the tree without the fault. */
+  readonly says: RegExp;
+};
+
+export const trees = {
+  terraform: { root: join(import.meta.dirname, '..', '..', 'terraform'), deployed: everyFeatureCase },
+  fifo: {
+    root: join(import.meta.dirname, 'fixtures', 'fifo'),
+    deployed: { name: 'fifo', folder: '.', variables: { project_id: projectId } } as Case,
+  },
+} as const satisfies Record<string, { readonly root: string; readonly deployed: Case }>;
+
+const functionModule = 'modules/function/main.tf';
+
+export const plantedFaults: readonly Planted[] = [
+  {
+    kind: 'a file that is no HCL',
+    tree: 'terraform',
+    edits: [{ file: 'outputs.tf', from: 'output "topics" {', to: 'output "topics" {{' }],
+    tier: 'A',
+    says: /^outputs\.tf: /,
+  },
+  {
+    kind: 'an argument that there is not',
+    tree: 'terraform',
+    edits: [{ file: 'modules/topic/main.tf', from: '  labels  ', to: '  label   ' }],
+    tier: 'A',
+    says: /google_pubsub_topic\.this: label is no argument/,
+  },
+  {
+    kind: 'a required argument is missing',
+    tree: 'terraform',
+    edits: [{ file: functionModule, from: '  topic                      = var.topic_id\n', to: '' }],
+    tier: 'A',
+    says: /google_pubsub_subscription\.this: topic is required/,
+  },
+  {
+    kind: 'a reference to nothing',
+    tree: 'terraform',
+    edits: [{ file: functionModule, from: '= module.dead_letter.id', to: '= module.dead_letters.id' }],
+    tier: 'A',
+    says: /there is no module\.dead_letters/,
+  },
+  {
+    kind: 'a value that the service sets',
+    tree: 'terraform',
+    edits: [
+      {
+        file: functionModule,
+        from: `  account_id   = "\${var.name}-worker"`,
+        to: `  email        = "me@example.com"\n  account_id   = "\${var.name}-worker"`,
+      },
+    ],
+    tier: 'A',
+    says: /email is set by the service/,
+  },
+  {
+    kind: 'a number out of its range',
+    tree: 'terraform',
+    edits: [{ file: 'modules/delay/main.tf', from: 'max_dispatches_per_second = 500', to: 'max_dispatches_per_second = 501' }],
+    tier: 'A',
+    says: /max_dispatches_per_second is 501; it must lie between 0 and 500/,
+  },
+  {
+    kind: 'an environment name that the code does not know',
+    tree: 'terraform',
+    edits: [{ file: functionModule, from: 'DEAD_LETTER_TOPIC =', to: 'DEADLETTER_TOPIC =' }],
+    tier: 'A',
+    says: /no deployable reads DEADLETTER_TOPIC/,
+  },
+  {
+    kind: 'everybody may invoke',
+    tree: 'terraform',
+    edits: [{ file: functionModule, from: '  member   = google_service_account.invoker.member', to: '  member   = "allUsers"' }],
+    tier: 'A',
+    says: /allUsers/,
+  },
+  {
+    kind: 'an editor of the project',
+    tree: 'terraform',
+    edits: [{ file: 'main.tf', from: '"roles/datastore.user"', to: '"roles/editor"' }],
+    tier: 'A',
+    says: /roles\/editor/,
+  },
+  {
+    kind: 'a provider without an end to its versions',
+    tree: 'terraform',
+    edits: [{ file: 'versions.tf', from: '">= 7.0.0, < 9.0.0"', to: '">= 7.0.0"' }],
+    tier: 'A',
+    says: /the version of google has no end/,
+  },
+  {
+    kind: 'no grant on the dead-letter topic',
+    tree: 'terraform',
+    edits: [{ file: functionModule, from: '{ service = var.pubsub_agent, function = ', to: '{ function = ' }],
+    tier: 'B',
+    says: /the Pub\/Sub agent has no roles\/pubsub\.publisher on /,
+  },
+  {
+    kind: 'no subscription on the dead-letter topic',
+    tree: 'terraform',
+    edits: [
+      {
+        file: functionModule,
+        from: '  topic                      = module.dead_letter.id',
+        to: '  topic                      = var.topic_id',
+      },
+    ],
+    tier: 'B',
+    says: /dead-letter has no subscription/,
+  },
+  {
+    kind: 'an attribute that is another each time',
+    tree: 'terraform',
+    edits: [
+      { file: 'modules/topic/main.tf', from: '= var.labels', to: '= merge(var.labels, { applied = formatdate("hhmmss", timestamp()) })' },
+    ],
+    tier: 'B',
+    says: /google_pubsub_topic\.this: update/,
+  },
+  {
+    kind: 'ordering on a subscription that pushes',
+    tree: 'terraform',
+    edits: [{ file: functionModule, from: 'enable_message_ordering = false', to: 'enable_message_ordering = true' }],
+    tier: 'B',
+    says: /enable_message_ordering must be false/,
+  },
+  {
+    kind: 'few attempts for early messages that do not park',
+    tree: 'terraform',
+    edits: [
+      { file: 'main.tf', from: '{ max_delivery_attempts = 100 }', to: '{ max_delivery_attempts = 20 }' },
+      { file: 'main.tf', from: 'fifo = { CONSUMER =', to: 'fifo = { FIFO_EARLY = "nack", CONSUMER =' },
+    ],
+    tier: 'B',
+    says: /100 attempts are the least, or early must be park/,
+  },
+  {
+    kind: 'a required environment variable is missing',
+    tree: 'terraform',
+    edits: [{ file: 'main.tf', from: `fifo = { CONSUMER = "\${var.name_prefix}-fifo", SINK`, to: 'fifo = { SINK' }],
+    tier: 'B',
+    says: /CONSUMER is not set; fifo needs it/,
+  },
+  {
+    kind: 'the pushing account may not invoke',
+    tree: 'terraform',
+    edits: [{ file: functionModule, from: '"roles/run.invoker"', to: '"roles/run.viewer"' }],
+    tier: 'B',
+    says: /has no roles\/run\.invoker on/,
+  },
+  {
+    kind: 'retention above the lifetime of keys',
+    tree: 'fifo',
+    edits: [{ file: 'main.tf', from: 'local.retention_seconds + local.dead_letter_seconds + 86400', to: '600000' }],
+    tier: 'B',
+    says: /ttlSeconds is 600000; it must be at least 604800/,
+  },
+  {
+    kind: 'nobody sweeps',
+    tree: 'fifo',
+    edits: [{ file: 'main.tf', from: '["sweep", "relay"]', to: '["relay"]' }],
+    tier: 'B',
+    says: /no Cloud Scheduler job posts to \/sweep/,
+  },
+  {
+    kind: 'an index that a query needs is missing',
+    tree: 'fifo',
+    edits: [{ file: 'main.tf', from: '"consumer", "stream", "epoch", "seq"]', to: '"consumer", "stream", "seq"]' }],
+    tier: 'B',
+    says: /no google_firestore_index for ptk-parked: consumer ASCENDING, stream ASCENDING, epoch/,
+  },
+];
