@@ -37,6 +37,7 @@ const officialProjects = [
 const projects = [
   project('unit'),
   project('rules'),
+  project('terraform', { testTimeout: 90_000 }),
   project('contract', { globalSetup: [redis] }),
   project('emulator', { globalSetup: [google] }),
   project('e2e', { ...processes, globalSetup: [build] }),

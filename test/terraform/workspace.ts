@@ -1,4 +1,4 @@
-import { copyFileSync, cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -24,7 +24,7 @@ export function copyOf(tree: string, edits: readonly Edit[] = []): Workspace {
   for (const name of ['functions.zip', 'appengine.zip']) {
     const built = join(repository, 'dist', 'deploy', name);
     const copy = join(folder, 'dist', 'deploy', name);
-    if (existsSync(built)) copyFileSync(built, copy);
+    if (existsSync(built)) symlinkSync(built, copy);
     else writeFileSync(copy, emptyZip);
   }
   for (const { file, from, to } of edits) {

@@ -126,7 +126,7 @@ export const constraints: Readonly<Record<string, Readonly<Record<string, Constr
   google_app_engine_application: {
     database_type: oneOf('CLOUD_FIRESTORE', 'CLOUD_DATASTORE_COMPATIBILITY'),
     location_id: like(
-      /^(europe-west|us-central|[a-z]+-[a-z]+[2-9]|(asia|australia|us|northamerica|southamerica)-[a-z]+1)$/,
+      /^(?!europe-west1$|us-central1$)[a-z]+-[a-z]+\d*$/,
       'a region of App Engine, which calls two of them europe-west and us-central',
     ),
   },

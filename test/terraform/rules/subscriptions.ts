@@ -2,7 +2,7 @@ import { dedupOptions } from '../../../src/shared/dedup/options.ts';
 import { checkSubscription, type SubscriptionFacts } from '../../../src/shared/dedup/subscription-check.ts';
 import { fifoOptions } from '../../../src/shared/fifo/options.ts';
 import { checkFifoSubscription } from '../../../src/shared/fifo/subscription-check.ts';
-import { readOptions } from '../../../src/shared/options.ts';
+import type { NumberOption } from '../../../src/shared/options.ts';
 import { type Deployed, deployedIn, pushedTo } from './deployables.ts';
 import { type Applied, blockOf, isSame, type Rule, secondsOf, textOf, type World } from './world.ts';
 
@@ -75,7 +75,10 @@ export const subscriptionRules: readonly Rule[] = [
       pushes(world)
         .filter(({ deployed }) => dedups(deployed))
         .flatMap(({ deployed, subscription, facts }) => {
-          const options = readOptions(dedupOptions, {}, known(deployed.environment, 'DEDUP_'));
+          const options = {
+            leaseMs: inForce(dedupOptions.leaseMs, deployed),
+            ttlSeconds: inForce(dedupOptions.ttlSeconds, deployed),
+          };
           const neededSeconds = facts.retentionSeconds + deadLetterSeconds(subscription, world) + day;
           const refused = checkSubscription(facts, options).filter(({ level }) => level === 'refuse');
           const short =
@@ -91,7 +94,7 @@ export const subscriptionRules: readonly Rule[] = [
       pushes(world)
         .filter(({ deployed }) => deployed.kind === 'fifo')
         .flatMap(({ deployed, subscription, facts }) => {
-          const { leaseMs } = readOptions(fifoOptions, {}, known(deployed.environment, 'FIFO_'));
+          const leaseMs = inForce(fifoOptions.leaseMs, deployed);
           const early = deployed.environment.FIFO_EARLY === 'nack' ? 'nack' : 'park';
           const findings = checkFifoSubscription(facts, { early, leaseMs }).filter(({ level }) => level === 'refuse');
           return findings.map(({ text }) => `${subscription.address}: ${text}`);
@@ -99,6 +102,8 @@ export const subscriptionRules: readonly Rule[] = [
   },
 ];
 
-/** What cannot be read is told by another rule. */
-const known = (environment: Readonly<Record<string, string>>, prefix: string): Readonly<Record<string, string>> =>
-  Object.fromEntries(Object.entries(environment).filter(([name, value]) => name.startsWith(prefix) && /^\d{1,15}$/.test(value)));
+/** The value in force; one that is refused at the start is told of by another rule. */
+function inForce({ env, min, max, default: otherwise }: NumberOption, { environment }: Deployed): number {
+  const value = Number(environment[env] ?? otherwise);
+  return value >= min && value <= max ? value : otherwise;
+}

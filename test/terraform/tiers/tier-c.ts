@@ -7,7 +7,13 @@ import { copyOf } from '../workspace.ts';
 import type { Check } from './check.ts';
 import { deploymentOf } from './deployment.ts';
 
-export type TierC = { readonly checks: readonly Check[]; readonly applied: number; readonly messagesThrough: number };
+export type TierC = {
+  readonly checks: readonly Check[];
+  readonly applied: number;
+  readonly secondPlanChanges: number;
+  readonly leftAfterDestroy: number;
+  readonly messagesThrough: number;
+};
 
 const check = (name: string, findings: readonly string[]): Check => ({ tier: 'C', name, findings });
 
@@ -21,9 +27,12 @@ export async function tierC(binary: string, tree: string): Promise<TierC> {
     const applied = stage.cloud.all().length;
     const checks = [check('every feature is applied, and its deployables start', refused)];
     let messagesThrough = 0;
+    let changes: readonly string[] = [];
     if (refused.length === 0) {
       const { outputs } = await deployment.state();
+      changes = await deployment.changes();
       checks.push(
+        check('what is there is what Terraform has', changes),
         await attempt('messages go through', async () => {
           messagesThrough = await traffic({ projectId, outputs, stage });
           return [];
@@ -36,14 +45,14 @@ export async function tierC(binary: string, tree: string): Promise<TierC> {
             .map(({ job, status, text: body }) => `${job} is answered ${status}: ${body.slice(0, 300)}`);
         }),
         check('every function takes its own calls', refusals(stage.fronts)),
-        check('what is there is what Terraform has', await deployment.changes()),
       );
     }
     checks.push(check('destroy', await deployment.destroy()));
     const { pubsub } = stage.emulator;
-    const left = [...pubsub.topics(), ...pubsub.subscriptions()].map(({ name }) => `${name} is there`);
-    checks.push(check('nothing is left', [...(await deployment.leftovers()), ...left]));
-    return { checks, applied, messagesThrough };
+    const real = [...pubsub.topics(), ...pubsub.subscriptions()].map(({ name }) => `${name} is in the emulator`);
+    const left = [...(await deployment.leftovers()), ...real];
+    checks.push(check('nothing is left', left));
+    return { checks, applied, secondPlanChanges: changes.length, leftAfterDestroy: left.length, messagesThrough };
   } finally {
     await stage.close();
     workspace.remove();
