@@ -27,13 +27,21 @@ export function copyOf(tree: string, edits: readonly Edit[] = []): Workspace {
     if (existsSync(built)) symlinkSync(built, copy);
     else writeFileSync(copy, emptyZip);
   }
-  for (const { file, from, to } of edits) {
-    const text = readFileSync(join(root, file), 'utf8');
-    if (!text.includes(from)) throw new Error(`${file} does not hold ${JSON.stringify(from)}`);
-    writeFileSync(
-      join(root, file),
-      text.replace(from, () => to),
-    );
+  const remove = () => rmSync(folder, { recursive: true, force: true });
+  try {
+    for (const edit of edits) replace(root, edit);
+  } catch (error) {
+    remove();
+    throw error;
   }
-  return { root, remove: () => rmSync(folder, { recursive: true, force: true }) };
+  return { root, remove };
+}
+
+function replace(root: string, { file, from, to }: Edit): void {
+  const path = join(root, file);
+  const text = readFileSync(path, 'utf8');
+  if (!text.includes(from)) throw new Error(`${file} does not hold ${JSON.stringify(from)}`);
+  // A function, since `$` means something in a text.
+  const replaced = text.replace(from, () => to);
+  writeFileSync(path, replaced);
 }

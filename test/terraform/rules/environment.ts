@@ -1,4 +1,5 @@
 import { dedupOptions } from '../../../src/shared/dedup/options.ts';
+import { delayOptions } from '../../../src/shared/delay/options.ts';
 import { fifoOptions } from '../../../src/shared/fifo/options.ts';
 import { type OptionTable, readOptions } from '../../../src/shared/options.ts';
 import { outboxOptions } from '../../../src/shared/outbox/options.ts';
@@ -10,8 +11,8 @@ import type { Rule } from './world.ts';
 export const optionsOf: Readonly<Record<Deployable, readonly OptionTable[]>> = {
   dedup: [dedupOptions],
   fifo: [fifoOptions, dedupOptions, outboxOptions],
-  delay: [],
-  appengine: [],
+  delay: [delayOptions],
+  appengine: [delayOptions],
 };
 
 const namesIn = (table: OptionTable): readonly string[] => Object.values(table).map(({ env }) => env);

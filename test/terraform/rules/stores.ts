@@ -91,7 +91,13 @@ export const storeRules: readonly Rule[] = [
     findings: (world) =>
       deployedIn(world).flatMap(({ address, serviceAccount, environment }) => {
         const sink = /^topic:(.+)$/.exec(environment.SINK ?? '')?.[1] ?? '';
-        const told = [environment.DEAD_LETTER_TOPIC ?? '', environment.FINAL_TOPIC ?? '', environment.FIFO_LANE_TOPIC ?? '', sink];
+        const told = [
+          environment.DEAD_LETTER_TOPIC ?? '',
+          environment.FINAL_TOPIC ?? '',
+          environment.FIFO_LANE_TOPIC ?? '',
+          ...(environment.TARGET_TOPICS ?? '').split(','),
+          sink,
+        ];
         return told
           .filter((topic) => topic !== '' && world.named('google_pubsub_topic', topic) && !mayPublish(world, topic, serviceAccount))
           .map((topic) => `${address}: ${serviceAccount} has no roles/pubsub.publisher on ${topic}`);
