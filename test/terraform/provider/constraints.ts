@@ -193,7 +193,7 @@ export function broken(type: string, values: Values, block: Block | undefined = 
   });
 }
 
-/** The first two or more members of a group that are set together, though only one may be. */
+/** Groups of members of which one at most may be set. */
 export const exclusive: Readonly<Record<string, readonly (readonly string[])[]>> = {
   google_pubsub_subscription: [['push_config', 'bigquery_config', 'cloud_storage_config']],
   google_cloud_scheduler_job: [['http_target', 'pubsub_target', 'app_engine_http_target']],

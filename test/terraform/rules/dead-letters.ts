@@ -14,8 +14,8 @@ const withDeadLetters = (world: World) =>
 const grantsAgent = (grants: readonly Applied[], on: 'topic' | 'subscription', name: string, role: string): boolean =>
   grants.some(({ values }) => isSame(textOf(values[on]), name) && values.role === role && agent.test(textOf(values.member)));
 
-/** The topics to which something goes that nobody handled: those of policies, and those that deployables are told. */
-export const deadLetterTopics = (world: World): ReadonlySet<string> => new Set(withDeadLetters(world).map(({ topic }) => topic));
+/** The topics to which Pub/Sub forwards what nobody handled. */
+const deadLetterTopics = (world: World): ReadonlySet<string> => new Set(withDeadLetters(world).map(({ topic }) => topic));
 
 export const deadLetterRules: readonly Rule[] = [
   {
