@@ -5,33 +5,47 @@ data "google_project" "this" {
 locals {
   pubsub_agent = "serviceAccount:service-${data.google_project.this.number}@gcp-sa-pubsub.iam.gserviceaccount.com"
 
-  # App Engine calls two regions by other names than the rest of the cloud.
-  app_engine_aliases  = { europe-west1 = "europe-west", us-central1 = "us-central" }
-  app_engine_location = coalesce(var.app_engine.location, lookup(local.app_engine_aliases, var.region, var.region))
+  functions       = toset([for name in ["dedup", "fifo", "delay"] : name if var.features[name]])
+  has_release     = var.features.delay
+  uses_app_engine = var.features.delay && var.delay.mode == "handler"
+  uses_cache      = var.features.dedup && var.dedup_backend != "firestore"
+  uses_firestore  = var.features.fifo || var.features.delay || (var.features.dedup && (!local.uses_cache || var.cache.two_tier))
+}
 
-  # Records with an end carry it in `expireAt`. Counters, cursors, parked messages and relay leases have none.
-  ttl_collections = ["ptk-dedup", "ptk-outbox", "ptk-delays", "ptk-payloads", "ptk-lateness"]
+# --- APIs -------------------------------------------------------------------
 
-  uses_cache = var.features.dedup && var.dedup_backend != "firestore"
-  functions  = toset([for name in ["dedup", "delay", "fifo"] : name if var.features[name]])
-
+locals {
   apis = concat(
     [
-      "artifactregistry.googleapis.com", "cloudbuild.googleapis.com", "cloudfunctions.googleapis.com", "firestore.googleapis.com",
-      "iam.googleapis.com", "pubsub.googleapis.com", "run.googleapis.com", "storage.googleapis.com",
+      "artifactregistry.googleapis.com", "cloudbuild.googleapis.com", "cloudfunctions.googleapis.com", "iam.googleapis.com",
+      "pubsub.googleapis.com", "run.googleapis.com", "storage.googleapis.com",
     ],
-    local.uses_cache ? ["compute.googleapis.com", "secretmanager.googleapis.com"] : [],
+    local.uses_firestore ? ["firestore.googleapis.com"] : [],
+    local.uses_cache ? ["compute.googleapis.com", "secretmanager.googleapis.com", "vpcaccess.googleapis.com"] : [],
     local.uses_cache && var.dedup_backend == "redis" ? ["redis.googleapis.com"] : [],
     local.uses_cache && var.dedup_backend == "valkey" ? ["memorystore.googleapis.com", "networkconnectivity.googleapis.com"] : [],
-    var.features.delay ? ["appengine.googleapis.com", "cloudtasks.googleapis.com"] : [],
-    var.features.observability ? ["monitoring.googleapis.com"] : [],
+    var.features.delay ? ["cloudtasks.googleapis.com"] : [],
+    local.uses_app_engine ? ["appengine.googleapis.com"] : [],
+    var.features.fifo ? ["cloudscheduler.googleapis.com"] : [],
+    var.features.observability ? ["logging.googleapis.com", "monitoring.googleapis.com"] : [],
   )
 }
 
 module "services" {
-  source     = "./modules/services"
+  source = "./modules/services"
+
   project_id = var.project_id
   services   = var.enable_apis ? local.apis : []
+}
+
+# --- code -------------------------------------------------------------------
+
+locals {
+  archives = {
+    functions = coalesce(var.source_archives.functions, "${path.module}/../dist/deploy/functions.zip")
+    appengine = coalesce(var.source_archives.appengine, "${path.module}/../dist/deploy/appengine.zip")
+  }
+  needed_archives = { for component, path in local.archives : component => path if component != "appengine" || local.uses_app_engine }
 }
 
 module "sources" {
@@ -40,28 +54,44 @@ module "sources" {
   project_id  = var.project_id
   region      = var.region
   name_prefix = var.name_prefix
-  archives = merge(
-    { functions = var.source_archives.functions },
-    var.features.delay ? { appengine = var.source_archives.appengine } : {},
-  )
-  labels = var.labels
+  # What is missing is told by a rule, with the name of its variable.
+  archives = { for component, path in local.needed_archives : component => path if fileexists(path) }
+  labels   = var.labels
 
   depends_on = [module.services]
 }
 
+# --- state ------------------------------------------------------------------
+
+locals {
+  definitions = jsondecode(file("${path.module}/firestore.indexes.json"))
+
+  # Dedup alone touches one collection, unless its handler sends through the outbox.
+  needs_all   = var.features.fifo || var.features.delay || lookup(var.settings.dedup, "DEDUP_MODE", "lease") == "inbox"
+  collections = local.needs_all ? distinct(local.definitions.fieldOverrides[*].collectionGroup) : ["ptk-dedup"]
+}
+
 module "firestore" {
   source = "./modules/firestore"
+  count  = local.uses_firestore ? 1 : 0
 
   project_id        = var.project_id
   create            = var.firestore.create
   name              = var.firestore.name
-  location          = var.firestore.location
-  delete_protection = var.firestore.delete_protection
-  deletion_policy   = var.firestore.deletion_policy
-  ttl_field         = "expireAt"
-  ttl_collections   = [for name in local.ttl_collections : "${var.firestore.collection_prefix}${name}"]
+  location          = coalesce(var.firestore.location, var.region)
+  delete_on_destroy = var.firestore.delete_on_destroy
+  collection_prefix = var.firestore.collection_prefix
+  definitions = {
+    indexes        = [for index in local.definitions.indexes : index if contains(local.collections, index.collectionGroup)]
+    fieldOverrides = [for override in local.definitions.fieldOverrides : override if contains(local.collections, override.collectionGroup)]
+  }
 
   depends_on = [module.services]
+}
+
+locals {
+  # One of the other engine is told by a rule.
+  cache_version = try(startswith(var.cache.version, "${upper(var.dedup_backend)}_"), false) ? var.cache.version : null
 }
 
 module "cache" {
@@ -73,10 +103,12 @@ module "cache" {
   name           = "${var.name_prefix}-dedup"
   engine         = var.dedup_backend
   network        = var.cache.network
+  subnetwork     = var.cache.subnetwork
+  vpc_connector  = var.cache.vpc_connector
+  connector_cidr = var.cache.connector_cidr
   memory_size_gb = var.cache.memory_size_gb
   tier           = var.cache.tier
-  engine_version = var.cache.version
-  shard_count    = var.cache.shard_count
+  engine_version = local.cache_version
   replica_count  = var.cache.replica_count
   labels         = var.labels
 
@@ -85,152 +117,53 @@ module "cache" {
 
 # --- topics -----------------------------------------------------------------
 
-module "final_topic" {
-  source     = "./modules/topic"
-  project_id = var.project_id
-  name       = "${var.name_prefix}-final"
-  labels     = var.labels
-
-  depends_on = [module.services]
-}
-
-module "delayed_topic" {
-  source = "./modules/topic"
-  count  = var.features.delay ? 1 : 0
-
-  project_id = var.project_id
-  name       = "${var.name_prefix}-delayed"
-  labels     = var.labels
-
-  depends_on = [module.services]
-}
-
-# --- deployables ------------------------------------------------------------
-
-module "function" {
-  source   = "./modules/function"
-  for_each = local.functions
-
-  project_id   = var.project_id
-  region       = var.region
-  name         = "${var.name_prefix}-${each.key}"
-  entry_point  = each.key
-  runtime      = var.runtime
-  source_code  = local.function_source
-  topic_id     = each.key == "delay" ? module.delayed_topic[0].id : module.final_topic.id
-  pubsub_agent = local.pubsub_agent
-  environment  = merge(local.shared_environment, local.function_environment[each.key])
-
-  secret_environment = each.key == "dedup" && local.uses_cache ? { REDIS_URL = module.cache[0].url_secret_id } : {}
-  secret_files       = each.key == "dedup" && local.uses_cache ? { (local.ca_file) = module.cache[0].ca_secret_id } : {}
-  vpc_connector      = each.key == "dedup" && local.uses_cache ? var.cache.vpc_connector : null
-
-  # An early message of a stream is nacked until its turn, and each time counts as an attempt.
-  subscription = merge(var.subscription, each.key == "fifo" ? { max_delivery_attempts = 100 } : {})
-  labels       = var.labels
-
-  depends_on = [module.services]
-}
-
-module "delay" {
-  source = "./modules/delay"
-  count  = var.features.delay ? 1 : 0
-
-  project_id          = var.project_id
-  region              = var.region
-  name                = "${var.name_prefix}-delay"
-  runtime             = var.runtime
-  source_code         = { bucket = module.sources.bucket, object = module.sources.objects["appengine"] }
-  create_app_engine   = var.app_engine.create
-  app_engine_location = local.app_engine_location
-  app_engine_service  = var.app_engine.service
-  final_topic_id      = module.final_topic.id
-  environment         = local.state_environment
-  enqueuer            = module.function["delay"].worker.member
-
-  depends_on = [module.services]
-}
-
-# --- what the deployables are told ------------------------------------------
-
 locals {
-  ca_file = "/etc/pubsub-toolkit/ca.pem"
-
-  function_source = {
-    bucket     = module.sources.bucket
-    object     = module.sources.objects["functions"]
-    builder_id = module.sources.builder_id
-  }
-
-  state_environment = {
-    FIRESTORE_DATABASE = module.firestore.database_name
-    COLLECTION_PREFIX  = var.firestore.collection_prefix
-  }
-
-  shared_environment = merge(local.state_environment, { GOOGLE_CLOUD_PROJECT = var.project_id })
-
-  function_environment = {
-    dedup = merge(
-      { CONSUMER = "${var.name_prefix}-dedup", SINK = local.sinks.dedup, STORE = local.uses_cache ? "redis" : "firestore" },
-      local.uses_cache ? { REDIS_CA_FILE = local.ca_file } : {},
+  sink_topics = {
+    for name in ["dedup", "fifo"] : name => (
+      var.sinks[name] == null ? "${var.name_prefix}-${name}-out" : startswith(var.sinks[name], "topic:") ? trimprefix(var.sinks[name], "topic:") : null
     )
-    fifo = { CONSUMER = "${var.name_prefix}-fifo", SINK = local.sinks.fifo }
-    delay = {
-      TASK_QUEUES     = one(module.delay[*].queue_id)
-      RELEASE_SERVICE = var.app_engine.service
-      FINAL_TOPIC     = module.final_topic.id
-    }
   }
+
+  uses_final = var.features.dedup || var.features.delay || (var.features.fifo && var.topics.fifo == null)
+  made_topics = {
+    for key, topic in {
+      final     = { name = "${var.name_prefix}-final", made = local.uses_final && var.topics.final == null, retention_seconds = null }
+      delayed   = { name = "${var.name_prefix}-delayed", made = var.features.delay && var.topics.delayed == null, retention_seconds = null }
+      dedup_out = { name = "${var.name_prefix}-dedup-out", made = var.features.dedup && var.sinks.dedup == null, retention_seconds = 86400 }
+      fifo_out  = { name = "${var.name_prefix}-fifo-out", made = var.features.fifo && var.sinks.fifo == null, retention_seconds = 86400 }
+    } : key => topic if topic.made
+  }
+
+  # Full names, by what a topic is for; null where nothing uses it.
+  short_topics = {
+    final     = local.uses_final ? coalesce(var.topics.final, "${var.name_prefix}-final") : null
+    fifo      = var.features.fifo ? coalesce(var.topics.fifo, var.topics.final, "${var.name_prefix}-final") : null
+    delayed   = var.features.delay ? coalesce(var.topics.delayed, "${var.name_prefix}-delayed") : null
+    dedup_out = var.features.dedup ? local.sink_topics.dedup : null
+    fifo_out  = var.features.fifo ? local.sink_topics.fifo : null
+  }
+  topics = {
+    for key, topic in local.short_topics : key =>
+    topic == null ? null : startswith(topic, "projects/") ? topic : "projects/${var.project_id}/topics/${topic}"
+  }
+  target_topics = [for topic in var.delay.target_topics : startswith(topic, "projects/") ? topic : "projects/${var.project_id}/topics/${topic}"]
 }
 
-# --- sinks ------------------------------------------------------------------
-
-locals {
-  own_sinks = toset([for name in ["dedup", "fifo"] : name if var.features[name] && var.sinks[name] == null])
-  sinks     = { for name in ["dedup", "fifo"] : name => var.sinks[name] != null ? var.sinks[name] : "topic:${var.name_prefix}-${name}-out" }
-}
-
-module "sink_topic" {
+module "topic" {
   source   = "./modules/topic"
-  for_each = local.own_sinks
+  for_each = local.made_topics
 
   project_id = var.project_id
-  name       = "${var.name_prefix}-${each.key}-out"
+  name       = each.value.name
   labels     = var.labels
+
+  # Nobody subscribes to an output yet: who comes within a day may seek back to what was sent before.
+  retention_seconds = each.value.retention_seconds
 
   depends_on = [module.services]
 }
 
-resource "google_pubsub_topic_iam_member" "sink_publisher" {
-  for_each = local.own_sinks
-
-  project = var.project_id
-  topic   = module.sink_topic[each.key].name
-  role    = "roles/pubsub.publisher"
-  member  = module.function[each.key].worker.member
-}
-
-# --- state ------------------------------------------------------------------
-
-locals {
-  state_users = merge(
-    { for name in local.functions : name => module.function[name].worker.member },
-    var.features.delay ? { release = module.delay[0].release.member } : {},
-  )
-}
-
-resource "google_project_iam_member" "datastore_user" {
-  for_each = local.state_users
-
-  project = var.project_id
-  role    = "roles/datastore.user"
-  member  = each.value
-
-  condition {
-    title      = "only-the-toolkit-database"
-    expression = "resource.name == \"projects/${var.project_id}/databases/${module.firestore.database_name}\""
-  }
-}
+# --- observability ----------------------------------------------------------
 
 module "observability" {
   source = "./modules/observability"
@@ -239,8 +172,13 @@ module "observability" {
   project_id                = var.project_id
   name_prefix               = var.name_prefix
   notification_channels     = var.notification_channels
-  subscriptions             = { for name, function in module.function : name => function.subscription_name }
-  dead_letter_subscriptions = { for name, function in module.function : name => function.dead_letter_subscription_name }
+  thresholds                = var.alerts
+  functions                 = { for name, function in module.function : name => function.name }
+  subscriptions             = { for name, subscription in module.subscription : name => subscription.name }
+  dead_letter_subscriptions = { for name, subscription in module.subscription : name => subscription.dead_letter_subscription.name }
+  queues                    = flatten(module.delay[*].queue_names)
+  app_engine_service        = local.uses_app_engine ? local.app_engine_service : null
+  labels                    = var.labels
 
   depends_on = [module.services]
 }

@@ -21,7 +21,8 @@ export const trees = {
   },
 } as const satisfies Record<string, { readonly root: string; readonly deployed: Case }>;
 
-const functionModule = 'modules/function/main.tf';
+const functionModule = 'modules/functions/main.tf';
+const subscriptionModule = 'modules/subscription/main.tf';
 
 export const plantedFaults: readonly Planted[] = [
   {
@@ -41,14 +42,14 @@ export const plantedFaults: readonly Planted[] = [
   {
     kind: 'a required argument is missing',
     tree: 'terraform',
-    edits: [{ file: functionModule, from: '  topic                      = var.topic_id\n', to: '' }],
+    edits: [{ file: subscriptionModule, from: '  topic                      = var.topic_id\n', to: '' }],
     tier: 'A',
     says: /google_pubsub_subscription\.this: topic is required/,
   },
   {
     kind: 'a reference to nothing',
     tree: 'terraform',
-    edits: [{ file: functionModule, from: '= module.dead_letter.id', to: '= module.dead_letters.id' }],
+    edits: [{ file: subscriptionModule, from: '= module.dead_letter.topic.id', to: '= module.dead_letters.topic.id' }],
     tier: 'A',
     says: /there is no module\.dead_letters/,
   },
@@ -58,8 +59,8 @@ export const plantedFaults: readonly Planted[] = [
     edits: [
       {
         file: functionModule,
-        from: `  account_id   = "\${var.name}-worker"`,
-        to: `  email        = "me@example.com"\n  account_id   = "\${var.name}-worker"`,
+        from: `  account_id   = "\${var.name}-invoker"`,
+        to: `  email        = "me@example.com"\n  account_id   = "\${var.name}-invoker"`,
       },
     ],
     tier: 'A',
@@ -68,14 +69,14 @@ export const plantedFaults: readonly Planted[] = [
   {
     kind: 'a number out of its range',
     tree: 'terraform',
-    edits: [{ file: 'modules/delay/main.tf', from: 'max_dispatches_per_second = 500', to: 'max_dispatches_per_second = 501' }],
+    edits: [{ file: 'modules/delay/main.tf', from: '= var.queues.max_dispatches_per_second', to: '= 501' }],
     tier: 'A',
     says: /max_dispatches_per_second is 501; it must lie between 0 and 500/,
   },
   {
     kind: 'an environment name that the code does not know',
     tree: 'terraform',
-    edits: [{ file: functionModule, from: 'DEAD_LETTER_TOPIC =', to: 'DEADLETTER_TOPIC =' }],
+    edits: [{ file: 'environment.tf', from: 'DEAD_LETTER_TOPIC    =', to: 'DEADLETTER_TOPIC     =' }],
     tier: 'A',
     says: /no deployable reads DEADLETTER_TOPIC/,
   },
@@ -89,7 +90,7 @@ export const plantedFaults: readonly Planted[] = [
   {
     kind: 'an editor of the project',
     tree: 'terraform',
-    edits: [{ file: 'main.tf', from: '"roles/datastore.user"', to: '"roles/editor"' }],
+    edits: [{ file: 'grants.tf', from: '"roles/datastore.user"', to: '"roles/editor"' }],
     tier: 'A',
     says: /roles\/editor/,
   },
@@ -103,7 +104,13 @@ export const plantedFaults: readonly Planted[] = [
   {
     kind: 'no grant on the dead-letter topic',
     tree: 'terraform',
-    edits: [{ file: functionModule, from: '{ service = var.pubsub_agent, function = ', to: '{ function = ' }],
+    edits: [
+      {
+        file: subscriptionModule,
+        from: '  topic   = module.dead_letter.topic.name\n  role    = "roles/pubsub.publisher"\n  member  = var.pubsub_agent',
+        to: '  topic   = module.dead_letter.topic.name\n  role    = "roles/pubsub.viewer"\n  member  = var.pubsub_agent',
+      },
+    ],
     tier: 'B',
     says: /the Pub\/Sub agent has no roles\/pubsub\.publisher on /,
   },
@@ -112,8 +119,8 @@ export const plantedFaults: readonly Planted[] = [
     tree: 'terraform',
     edits: [
       {
-        file: functionModule,
-        from: '  topic                      = module.dead_letter.id',
+        file: subscriptionModule,
+        from: '  topic                      = module.dead_letter.topic.id',
         to: '  topic                      = var.topic_id',
       },
     ],
@@ -132,7 +139,7 @@ export const plantedFaults: readonly Planted[] = [
   {
     kind: 'ordering on a subscription that pushes',
     tree: 'terraform',
-    edits: [{ file: functionModule, from: 'enable_message_ordering = false', to: 'enable_message_ordering = true' }],
+    edits: [{ file: subscriptionModule, from: 'enable_message_ordering = false', to: 'enable_message_ordering = true' }],
     tier: 'B',
     says: /enable_message_ordering must be false/,
   },
@@ -140,8 +147,8 @@ export const plantedFaults: readonly Planted[] = [
     kind: 'few attempts for early messages that do not park',
     tree: 'terraform',
     edits: [
-      { file: 'main.tf', from: '{ max_delivery_attempts = 100 }', to: '{ max_delivery_attempts = 20 }' },
-      { file: 'main.tf', from: 'fifo = { CONSUMER =', to: 'fifo = { FIFO_EARLY = "nack", CONSUMER =' },
+      { file: 'deployables.tf', from: '"fifo" ? var.fifo.max_delivery_attempts', to: '"fifo" ? 20' },
+      { file: 'environment.tf', from: 'SINK = local.sinks.fifo', to: 'FIFO_EARLY = "nack", SINK = local.sinks.fifo' },
     ],
     tier: 'B',
     says: /100 attempts are the least, or early must be park/,
@@ -149,7 +156,7 @@ export const plantedFaults: readonly Planted[] = [
   {
     kind: 'a required environment variable is missing',
     tree: 'terraform',
-    edits: [{ file: 'main.tf', from: `fifo = { CONSUMER = "\${var.name_prefix}-fifo", SINK`, to: 'fifo = { SINK' }],
+    edits: [{ file: 'environment.tf', from: `CONSUMER = "\${var.name_prefix}-fifo", `, to: '' }],
     tier: 'B',
     says: /CONSUMER is not set; fifo needs it/,
   },

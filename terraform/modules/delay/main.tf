@@ -1,96 +1,42 @@
-resource "google_service_account" "release" {
-  project      = var.project_id
-  account_id   = "${var.name}-release"
-  display_name = "Pub/Sub toolkit delay: publishes the message when it is due"
+locals {
+  has_app_engine = var.app_engine != null
+
+  # A deleted name stays taken for days, so a new generation has other names.
+  names  = [for index in range(var.queues.count + var.queues.draining) : "${var.name}-${var.queues.generation}-${index}"]
+  all    = [for name in local.names : google_cloud_tasks_queue.this[name].id]
+  active = slice(local.all, 0, var.queues.count)
+
+  # Both make tasks, the release the further ones of a long delay; the function also takes away what was replaced.
+  enqueuers = local.has_app_engine ? { delay = var.enqueuer, release = var.release.member } : { delay = var.enqueuer }
+  grants = merge([
+    for name in local.names : { for who, member in local.enqueuers : "${who} ${name}" => { queue = name, member = member } }
+  ]...)
 }
 
-# The App Engine build pulls and pushes with the version's own account.
-resource "google_project_iam_member" "release_build" {
-  for_each = toset(["roles/logging.logWriter", "roles/artifactregistry.writer"])
-
-  project = var.project_id
-  role    = each.value
-  member  = google_service_account.release.member
-}
-
-resource "google_storage_bucket_iam_member" "release_build" {
-  bucket = var.source_code.bucket
-  role   = "roles/storage.objectViewer"
-  member = google_service_account.release.member
-}
-
-resource "google_pubsub_topic_iam_member" "release_publisher" {
-  project = var.project_id
-  topic   = var.final_topic_id
-  role    = "roles/pubsub.publisher"
-  member  = google_service_account.release.member
-}
-
-# --- App Engine -------------------------------------------------------------
-
-resource "google_app_engine_application" "this" {
-  count = var.create_app_engine ? 1 : 0
-
-  project     = var.project_id
-  location_id = var.app_engine_location
-}
-
-# One fixed version: a new archive replaces it in place, and no traffic has to be moved.
-resource "google_app_engine_standard_app_version" "release" {
-  project         = var.project_id
-  service         = var.app_engine_service
-  version_id      = "live"
-  runtime         = var.runtime
-  service_account = google_service_account.release.email
-  instance_class  = "F1"
-
-  entrypoint {
-    shell = "node app.mjs"
-  }
-
-  deployment {
-    zip {
-      source_url = "https://storage.googleapis.com/${var.source_code.bucket}/${var.source_code.object}"
-    }
-  }
-
-  env_variables = merge(var.environment, { FINAL_TOPIC = var.final_topic_id, TASK_QUEUES = google_cloud_tasks_queue.this.id })
-
-  automatic_scaling {
-    standard_scheduler_settings {
-      min_instances = 0
-      max_instances = 10
-    }
-  }
-
-  delete_service_on_destroy = var.app_engine_service != "default"
-  noop_on_destroy           = var.app_engine_service == "default"
-
-  depends_on = [
-    google_app_engine_application.this,
-    google_project_iam_member.release_build,
-    google_storage_bucket_iam_member.release_build,
-  ]
-}
-
-# --- queue ------------------------------------------------------------------
+# --- queues -----------------------------------------------------------------
 
 resource "google_cloud_tasks_queue" "this" {
+  for_each = toset(local.names)
+
   project  = var.project_id
   location = var.region
-  name     = var.name
+  name     = each.key
 
-  app_engine_routing_override {
-    service = var.app_engine_service
+  dynamic "app_engine_routing_override" {
+    for_each = local.has_app_engine ? [var.app_engine.service] : []
+    content {
+      service = app_engine_routing_override.value
+    }
   }
 
   rate_limits {
-    max_dispatches_per_second = 500
-    max_concurrent_dispatches = 1000
+    max_dispatches_per_second = var.queues.max_dispatches_per_second
+    max_concurrent_dispatches = var.queues.max_concurrent_dispatches
   }
 
+  # A queue that gives up drops the task, and with it the message. The release gives up in its place, and keeps a dead letter.
   retry_config {
-    max_attempts       = -1
+    max_attempts       = var.queues.max_attempts
     max_retry_duration = "0s"
     min_backoff        = "1s"
     max_backoff        = "300s"
@@ -105,16 +51,121 @@ resource "google_cloud_tasks_queue" "this" {
 }
 
 resource "google_cloud_tasks_queue_iam_member" "enqueuer" {
+  for_each = local.grants
+
   project  = var.project_id
-  location = google_cloud_tasks_queue.this.location
-  name     = google_cloud_tasks_queue.this.name
+  location = var.region
+  name     = google_cloud_tasks_queue.this[each.value.queue].name
   role     = "roles/cloudtasks.enqueuer"
+  member   = each.value.member
+}
+
+resource "google_cloud_tasks_queue_iam_member" "deleter" {
+  for_each = toset(local.names)
+
+  project  = var.project_id
+  location = var.region
+  name     = google_cloud_tasks_queue.this[each.key].name
+  role     = "roles/cloudtasks.taskDeleter"
   member   = var.enqueuer
 }
 
-# Creating a task with an App Engine target needs appengine.applications.get.
-resource "google_project_iam_member" "enqueuer_app_engine" {
+# --- tasks that publish by themselves ---------------------------------------
+
+# Who makes a task that carries a token of an account must be allowed to act as it.
+resource "google_service_account_iam_member" "enqueuer" {
+  count = local.has_app_engine ? 0 : 1
+
+  service_account_id = "projects/${var.project_id}/serviceAccounts/${var.release.email}"
+  role               = "roles/iam.serviceAccountUser"
+  member             = var.enqueuer
+}
+
+# --- App Engine -------------------------------------------------------------
+
+resource "google_app_engine_application" "this" {
+  count = try(var.app_engine.create, false) ? 1 : 0
+
+  project     = var.project_id
+  location_id = var.app_engine.location
+
+  timeouts {
+    create = "20m"
+  }
+}
+
+# One fixed version: new code replaces it in place, and no traffic has to be moved.
+resource "google_app_engine_standard_app_version" "release" {
+  count = local.has_app_engine ? 1 : 0
+
+  project          = var.project_id
+  service          = var.app_engine.service
+  version_id       = "live"
+  runtime          = var.app_engine.runtime
+  service_account  = var.release.email
+  instance_class   = var.app_engine.instance_class
+  inbound_services = ["INBOUND_SERVICE_WARMUP"]
+  env_variables    = merge(var.environment, { TASK_QUEUES = join(",", local.all) })
+
+  entrypoint {
+    shell = "node app.mjs"
+  }
+
+  deployment {
+    zip {
+      source_url = "https://storage.googleapis.com/${var.app_engine.bucket}/${var.app_engine.object}"
+    }
+  }
+
+  automatic_scaling {
+    standard_scheduler_settings {
+      min_instances = 0
+      max_instances = var.app_engine.max_instances
+    }
+  }
+
+  # The default service of an application can never be deleted.
+  delete_service_on_destroy = var.app_engine.service != "default"
+  noop_on_destroy           = var.app_engine.service == "default"
+
+  depends_on = [
+    google_app_engine_application.this,
+    google_project_iam_member.release_image,
+    google_project_iam_member.release_log,
+    google_storage_bucket_iam_member.release,
+  ]
+}
+
+# App Engine builds a version as the account that it runs as, into a repository of its own.
+resource "google_storage_bucket_iam_member" "release" {
+  count = local.has_app_engine ? 1 : 0
+
+  bucket = var.app_engine.bucket
+  role   = "roles/storage.objectViewer"
+  member = var.release.member
+}
+
+resource "google_project_iam_member" "release_image" {
+  count = local.has_app_engine ? 1 : 0
+
+  project = var.project_id
+  role    = "roles/artifactregistry.writer"
+  member  = var.release.member
+}
+
+resource "google_project_iam_member" "release_log" {
+  count = local.has_app_engine ? 1 : 0
+
+  project = var.project_id
+  role    = "roles/logging.logWriter"
+  member  = var.release.member
+}
+
+# A task that calls App Engine may be made only by who may see the application.
+resource "google_project_iam_member" "app_engine_viewer" {
+  for_each = local.has_app_engine ? local.enqueuers : {}
+
   project = var.project_id
   role    = "roles/appengine.appViewer"
-  member  = var.enqueuer
+  member  = each.value
 }

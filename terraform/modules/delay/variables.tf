@@ -4,54 +4,56 @@ variable "project_id" {
 }
 
 variable "region" {
-  description = "Region of the queue; it must be that of the App Engine application."
+  description = "Region of the queues; where tasks call App Engine, that of its application."
   type        = string
 }
 
 variable "name" {
-  description = "Name of the queue."
+  description = "Prefix of the names of the queues."
   type        = string
 }
 
-variable "runtime" {
-  description = "Node.js runtime."
-  type        = string
-}
-
-variable "source_code" {
-  description = "Where the archive of the App Engine service lies."
+variable "queues" {
+  description = "How many queues take new tasks (count), how many before them only empty themselves (draining), which generation their names are of, and their limits."
   type = object({
-    bucket = string
-    object = string
+    count                     = number
+    draining                  = number
+    generation                = number
+    max_dispatches_per_second = number
+    max_concurrent_dispatches = number
+    max_attempts              = number
   })
 }
 
-variable "create_app_engine" {
-  description = "Create the App Engine application."
-  type        = bool
+variable "app_engine" {
+  description = "The service that releases; null where tasks publish by themselves. `create`: whether to make the application, in `location`."
+  type = object({
+    create         = bool
+    location       = string
+    service        = string
+    instance_class = string
+    max_instances  = number
+    runtime        = string
+    bucket         = string
+    object         = string
+  })
+  default = null
 }
 
-variable "app_engine_location" {
-  description = "App Engine location."
-  type        = string
-}
-
-variable "app_engine_service" {
-  description = "App Engine service."
-  type        = string
-}
-
-variable "final_topic_id" {
-  description = "Topic that a due message is published to."
-  type        = string
-}
-
-variable "environment" {
-  description = "Settings of the App Engine service."
-  type        = map(string)
+variable "release" {
+  description = "Service account that releases: App Engine's, or the one that tasks publish as."
+  type = object({
+    email  = string
+    member = string
+  })
 }
 
 variable "enqueuer" {
   description = "IAM member of the function that makes the tasks."
   type        = string
+}
+
+variable "environment" {
+  description = "Settings of the App Engine service; the names of the queues are added."
+  type        = map(string)
 }
