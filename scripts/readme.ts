@@ -8,6 +8,7 @@ import { metrics } from '../src/shared/metrics.ts';
 import type { OptionTable } from '../src/shared/options.ts';
 import { outboxOptions } from '../src/shared/outbox/options.ts';
 import { pullOptions } from '../src/shared/transports/pull-options.ts';
+import { writeTerraform } from './terraform-readme.ts';
 
 const root = fileURLToPath(new URL('../', import.meta.url));
 const tables: readonly OptionTable[] = [dedupOptions, versionedOptions, pullOptions, fifoOptions, outboxOptions, delayOptions];
@@ -38,4 +39,5 @@ export function renderReadme(text: string): string {
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   writeFileSync(`${root}README.md`, renderReadme(readFileSync(`${root}README.md`, 'utf8')));
+  await writeTerraform();
 }
