@@ -8,6 +8,7 @@ import { ourFiles, textOf } from './source.ts';
 
 const configurations = await readConfigurations();
 const readme = readFileSync(`${terraformFolder}README.md`, 'utf8');
+const source = ['src/shared', 'src/shell', 'functions', 'appengine'].flatMap((folder) => ourFiles(folder).map(textOf)).join('\n');
 
 describe('terraform/README.md', () => {
   test('has the inputs, outputs and grants that the code has; npm run readme writes them', () => {
@@ -41,8 +42,17 @@ describe('terraform/settings.json', () => {
   });
 });
 
+describe('terraform/firestore.indexes.json', () => {
+  const { fieldOverrides } = JSON.parse(readFileSync(`${terraformFolder}firestore.indexes.json`, 'utf8'));
+
+  test('exempts every field of each collection that the code has', () => {
+    const named = [...source.matchAll(/refix\}(ptk-[a-z]+)`/g)].map(([, collection]) => collection);
+    const exempt = fieldOverrides.filter(({ fieldPath }: Record<string, string>) => fieldPath === '*');
+    expect(exempt.map(({ collectionGroup }: Record<string, string>) => collectionGroup).sort()).toEqual([...new Set(named)].sort());
+  });
+});
+
 describe('alerts on the log', () => {
-  const source = ['src/shared', 'functions', 'appengine'].flatMap((folder) => ourFiles(folder).map(textOf)).join('\n');
   const observability = readFileSync(`${terraformFolder}modules/observability/main.tf`, 'utf8');
   const messages = [...observability.matchAll(/messages = \[(.*)\]/g)].flatMap(([, list = '']) =>
     [...list.matchAll(/"([^"]+)"/g)].map(([, message = '']) => message),

@@ -57,12 +57,6 @@ describe('Terraform', () => {
     expect(only('google_firestore_index').map(({ body }) => body.for_each)).toEqual([`\${local.indexes}`]);
   });
 
-  test('indexes no field of ours but by the list', () => {
-    const whole = definitions.fieldOverrides.filter(({ fieldPath }: Record<string, string>) => fieldPath === '*');
-    const listed = new Set([...definitions.fieldOverrides, ...definitions.indexes].map(({ collectionGroup }) => collectionGroup));
-    expect(whole.map(({ collectionGroup }: Record<string, string>) => collectionGroup).sort()).toEqual([...listed].sort());
-  });
-
   test('runs functions and App Engine on nodejs24', () => {
     expect(configurations.get('variables.tf')?.variable?.runtime?.[0]).toMatchObject({ default: 'nodejs24' });
     const runtimes = ['deployables.tf', 'modules/functions/main.tf', 'modules/delay/main.tf'].map(

@@ -55,6 +55,7 @@ resource "google_pubsub_subscription" "dead_letter" {
   project                    = var.project_id
   name                       = "${var.name}-dead-letter"
   topic                      = module.dead_letter.topic.id
+  ack_deadline_seconds       = 60
   message_retention_duration = "${var.dead_letter_retention_seconds}s"
   labels                     = var.labels
 
