@@ -56,7 +56,7 @@ const edit = (from: string, to: string) => {
 describe('Terraform with the provider of the tests', () => {
   test('applies, sees nothing to change, updates in place, makes anew, and destroys', async () => {
     expect(await deployment.apply()).toEqual([]);
-    expect(provider.cloud.all()).toHaveLength(24);
+    expect(provider.cloud.all()).toHaveLength(25);
     expect(await deployment.changes()).toEqual([]);
 
     edit('owner = "ptk"', 'owner = "other"');

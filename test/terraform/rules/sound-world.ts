@@ -115,6 +115,7 @@ export const soundResources = {
   'google_firestore_index.a': index('ptk-outbox', 'state', 'stream', 'nextAttemptAt'),
   'google_firestore_index.b': index('ptk-outbox', 'state', 'stream', 'epoch', 'seq'),
   'google_firestore_index.c': index('ptk-parked', 'consumer', 'dueAt'),
+  'google_firestore_index.delays': index('ptk-delays', 'state', 'shard', 'dueAt'),
   'google_firestore_index.d': index('ptk-parked', 'consumer', 'stream', 'epoch', 'seq'),
   'google_redis_instance.main': { redis_configs: { 'maxmemory-policy': 'noeviction' } },
   'google_storage_bucket_object.code': { name: `code-${'a'.repeat(64)}.zip` },
