@@ -48,8 +48,8 @@ describe('Terraform', () => {
     const ttl = definitions.fieldOverrides.filter((override: { ttl?: boolean }) => override.ttl);
     expect(ttl.map(({ collectionGroup, fieldPath }: Record<string, string>) => [collectionGroup, fieldPath])).toEqual([
       ['ptk-outbox', 'expireAt'],
-      ['ptk-dedup', 'expireAt'],
       ['ptk-lateness', 'expireAt'],
+      ['ptk-dedup', 'expireAt'],
       ['ptk-delays', 'expireAt'],
       ['ptk-payloads', 'expireAt'],
     ]);
