@@ -37,6 +37,9 @@ export const versionOf = (updateTime: Timestamp): Version => `${updateTime.secon
 type ProtoTime = { readonly seconds?: unknown; readonly nanos?: unknown } | null;
 type CommitResponse = { readonly writeResults?: readonly { readonly updateTime?: ProtoTime }[] | null; readonly commitTime?: ProtoTime };
 
+/** What the client's own log knows a commit by: it would draw 40 random bytes for each, which cost 3 % of a release. */
+let commits = 0;
+
 /**
  * Commits, and tells the version of each write. `WriteBatch.commit` tries a commit that was aborted again by itself, for minutes, though its
  * precondition can never hold again, and looks a module up in the file system each time (0.1 ms of 0.7); the method below it does neither. It
@@ -51,7 +54,7 @@ export async function committed(batch: WriteBatch, isKnown: boolean, learn: (tim
     if (results[0]) learn(results[0].writeTime);
     return results.map(({ writeTime }) => versionOf(writeTime));
   }
-  const { writeResults, commitTime }: CommitResponse = await commit.call(batch, {});
+  const { writeResults, commitTime }: CommitResponse = await commit.call(batch, { requestTag: `ptk-${++commits}` });
   return (writeResults ?? []).map(({ updateTime }) => {
     const { seconds, nanos } = updateTime ?? commitTime ?? {};
     return `${Number(seconds ?? 0)}.${Number(nanos ?? 0)}`;
