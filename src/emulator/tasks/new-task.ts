@@ -40,9 +40,11 @@ export function createTask(request: TaskRequest, id: string, queue: QueueName, q
       `Task.dispatchDeadline must lie between 15s and ${limits.longestDeadlineMs / 1000}s for this target: ${deadlineMs / 1000}s`,
     );
   }
+  const name = `${queue.name}/tasks/${id}`;
   return {
-    name: `${queue.name}/tasks/${id}`,
-    id,
+    name,
+    // The end of the name, and not of the request's: one text for both.
+    id: name.slice(-id.length),
     target: checkTarget(request, queue, queueRouting),
     createdAtMs: nowMs,
     dispatchDeadlineMs: deadlineMs || limits.deadlineMs,
@@ -112,7 +114,8 @@ function checkPayload<Payload extends AppEngineHttpRequest | HttpRequest>(
     throw invalidArgument(`HTTP request headers have ${headerBytes} bytes, the limit is ${headersLimitBytes}`);
   const bytes = payload.body.length + headerBytes + Buffer.byteLength(url);
   if (bytes > limits.bytes) throw invalidArgument(`Task size too large: ${bytes} bytes, the limit is ${limits.bytes}`);
-  return { ...payload, httpMethod, headers: Object.fromEntries(kept) };
+  // A copy: a view would keep all the bytes that were read from the socket together with it.
+  return { ...payload, httpMethod, headers: Object.fromEntries(kept), body: Buffer.from(payload.body) };
 }
 
 function checkHeader(name: string, value: string): void {
