@@ -18,15 +18,19 @@ process.once('exit', () => {
   for (const child of running) child.kill('SIGKILL');
 });
 
+/** What it says where nothing is wrong, the second and third of them under a profiler. */
+const expectedLine = /^(faults: seed|Debugger attached|Waiting for the debugger)/;
+
 /** The built command, as a user has it. */
 const command = fileURLToPath(new URL('../../dist/src/cli/main.js', import.meta.url));
 
-/** Starts our emulator on free ports as a process of its own; `nodeArgs` for a profile. */
-export async function startOurs(nodeArgs: readonly string[] = []): Promise<Ours> {
+/** Starts our emulator on free ports as a process of its own; `nodeArgs` for a profile, `flags` of the command. */
+export async function startOurs(nodeArgs: readonly string[] = [], flags: readonly string[] = []): Promise<Ours> {
   if (!existsSync(command)) throw new Error('dist/ is missing; npm run build makes it');
   const ports = ['--pubsub-port', '0', '--firestore-port', '0', '--tasks-port', '0'];
-  const child = spawn(process.execPath, [...nodeArgs, command, 'emulator', ...ports, '--json'], { stdio: ['ignore', 'pipe', 'pipe'] });
-  createInterface({ input: child.stderr }).on('line', (line) => line.startsWith('faults: seed') || console.error(line));
+  const args = [...nodeArgs, command, 'emulator', ...ports, ...flags, '--json'];
+  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'] });
+  createInterface({ input: child.stderr }).on('line', (line) => expectedLine.test(line) || console.error(line));
   running.add(child);
   const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()));
   const ready = new Promise<string>((resolve, reject) => {

@@ -1,4 +1,5 @@
 import { setTimeout as passed } from 'node:timers/promises';
+import { quantile } from '../measure/figures.ts';
 import type { Measure } from '../measure/rounds.ts';
 import { attributesOf, numbersOf, openTopic } from './backlog.ts';
 import { type Addresses, firestoreAt, payload, pubsubAt } from './clients.ts';
@@ -57,10 +58,4 @@ export function openBlockedLoad(addresses: Addresses): BlockedLoad {
       await Promise.all([db.terminate(), pubsub.close()]);
     },
   };
-}
-
-/** The value that this part of all stay at or below. */
-function quantile(values: readonly number[], part: number): number {
-  const sorted = [...values].sort((a, b) => a - b);
-  return sorted[Math.ceil(sorted.length * part) - 1] ?? Number.NaN;
 }

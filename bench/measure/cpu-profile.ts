@@ -24,6 +24,14 @@ export function selfTimes(
   return [...totals].sort(([, a], [, b]) => b - a).map(([key, spent]) => [`${((100 * spent) / busy).toFixed(1)} %`, ...key.split('\t')]);
 }
 
+/** Of the time that was sampled. */
+export function busyShare({ nodes, samples = [], timeDeltas = [] }: CpuProfile): number {
+  const idle = new Set(nodes.flatMap(({ id, callFrame }) => (callFrame.functionName === '(idle)' ? [id] : [])));
+  const spent = (counts: (id: number) => boolean) =>
+    samples.reduce((sum, id, index) => (counts(id) ? sum + (timeDeltas[index] ?? 0) : sum), 0);
+  return spent((id) => !idle.has(id)) / spent(() => true);
+}
+
 /** A function's name and its place, from the root of its package or of ours. */
 export const functionOf = ({ functionName, url, lineNumber }: CallFrame): readonly string[] => [
   functionName || '(anonymous)',
