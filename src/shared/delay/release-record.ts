@@ -87,12 +87,15 @@ async function publishClaimed(
   const { publisher, payloads, ledger } = parts;
   const storeParts = { ...parts, store: ledger };
   const key = ledgerKeyOf(record.id);
-  let message: OutgoingMessage | undefined;
+  let nextDueAtMs: number | undefined;
   let messageId = '';
   let end: RecordReleased;
   try {
     await publishOwed(parts, record.owed);
-    message = await uncarried(payloads, carriedBy(record));
+    const message = await uncarried(payloads, carriedBy(record));
+    // Before the publish, after which nothing but the record may fail.
+    nextDueAtMs = nextOccurrence(parts, record, nowMs);
+    if (record.payload && nextDueAtMs !== undefined) await keepLonger(payloads, record.payload, nextDueAtMs - nowMs + keepAfterDueMs);
     [messageId = ''] = await publisher.publish(record.target, [occurrence(record, message)]);
     parts.published(record.dueAtMs);
     end = { kind: 'published', messageId };
@@ -106,7 +109,7 @@ async function publishClaimed(
       throw failure;
     }
   }
-  const next = message && (await nextOccurrence(parts, record, messageId, nowMs));
+  const next = nextDueAtMs === undefined ? undefined : recurring(record, messageId, nextDueAtMs);
   const put = await settledPut(storeParts, key, next ?? fired(record, messageId), version, next ? 'forever' : endedKeepMs);
   if (put.kind === 'lost') return put;
   if (next) await armRecord(parts.scheduler, next);
@@ -133,24 +136,15 @@ function occurrence({ recurrence, key, dueAtMs }: DelayRecord, message: Outgoing
 export const occurrenceKey = (key: string, dueAtMs: number): string =>
   checkedKey(`${key}@${new Date(dueAtMs).toISOString()}`, 'the key of an occurrence');
 
-/** The next one after this one and after now: occurrences that were missed are not made up for. */
-async function nextOccurrence(
-  { calendar, payloads, log }: RecordParts,
-  record: DelayRecord,
-  messageId: string,
-  nowMs: number,
-): Promise<DelayRecord | undefined> {
-  if (!record.recurrence) return undefined;
-  let dueAtMs: number | undefined;
+/** When it comes next, after this time and after now: occurrences that were missed are not made up for. */
+function nextOccurrence({ calendar, log }: RecordParts, { recurrence, id, dueAtMs }: DelayRecord, nowMs: number): number | undefined {
+  if (!recurrence) return undefined;
   try {
-    dueAtMs = calendar.next(record.recurrence, Math.max(record.dueAtMs, nowMs), record.dueAtMs);
+    const next = calendar.next(recurrence, Math.max(dueAtMs, nowMs), dueAtMs);
+    if (next === undefined) log.info({ delayId: id }, 'the recurrence has no further occurrence');
+    return next;
   } catch (error) {
-    log.error({ delayId: record.id, reason: textOf(error) }, 'the recurrence cannot be read any more');
-  }
-  if (dueAtMs === undefined) {
-    log.info({ delayId: record.id }, 'the recurrence has no further occurrence');
+    log.error({ delayId: id, reason: textOf(error) }, 'the recurrence cannot be read any more');
     return undefined;
   }
-  if (record.payload) await keepLonger(payloads, record.payload, dueAtMs - nowMs + keepAfterDueMs);
-  return recurring(record, messageId, dueAtMs);
 }
