@@ -78,6 +78,13 @@ describe('a message with a target', () => {
   });
 });
 
+test('a tombstone that ends here leaves none of its own, or two topics would pass them on for ever', async () => {
+  const { topics, delay } = setUpDelay();
+  const attributes = { 'ptk-stream': 's', 'ptk-epoch': '100', 'ptk-seq': '5', 'ptk-tombstone': 'cancelled', 'ptk-target': 'other' };
+  expect(await delay(testMessage({ attributes }), context)).toMatchObject({ kind: 'deadLetter', reason: 'malformed' });
+  expect(topics).toEqual([]);
+});
+
 /** Topics that have delay functions, each with its release: whatever is published to one of them is delivered, and every task runs. */
 async function goingRound(
   functions: Record<string, Partial<DelayParts> & { finalTopic: string }>,
@@ -143,6 +150,12 @@ describe('two topics that are each other’s target', () => {
     const found = await goingRound({ a, b });
     expect(found.verdicts).toEqual([...times(8, 'a: processed', 'b: processed'), 'a: loop']);
     expect(found.published).toEqual(times(8, 'b', 'a'));
+  });
+
+  test('leave no tombstone of a message that they end, which would go round as well', async () => {
+    const found = await goingRound({ a, b }, { 'ptk-key': 'k', 'ptk-stream': 's', 'ptk-epoch': '100', 'ptk-seq': '5' });
+    expect(found.attributes).toMatchObject({ 'ptk-seq': '5' });
+    expect(found.attributes).not.toHaveProperty('ptk-tombstone');
   });
 
   test('delay a message once, which is a pass too, and end it after 15 more', async () => {
