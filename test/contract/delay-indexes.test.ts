@@ -6,8 +6,7 @@ import { startEmulator } from '../../src/emulator/server.ts';
 import { manualTime } from '../../src/emulator/time.ts';
 import { firestoreDelayLedger } from '../../src/shared/adapters/firestore-delays.ts';
 import { system } from '../../src/shared/adapters/system.ts';
-import { type DelayRecord, fired, ledgerKeyOf, neverScheduled, recurring } from '../../src/shared/delay/ledger.ts';
-import { endedKeepMs } from '../../src/shared/delay/release-record.ts';
+import { type DelayRecord, endedKeepMs, fired, ledgerKeyOf, neverScheduled, recurring } from '../../src/shared/delay/ledger.ts';
 import type { DelayLedger } from '../../src/shared/delay/store.ts';
 import { firestoreClient } from '../support/targets.ts';
 

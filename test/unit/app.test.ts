@@ -1,7 +1,8 @@
 import type { Server } from 'node:http';
 import { afterEach, describe, expect, test } from 'vitest';
 import { createApp } from '../../appengine/app.ts';
-import type { DispatchedTask, Released } from '../../src/shared/delay/release.ts';
+import type { DispatchedTask } from '../../src/shared/delay/release.ts';
+import type { Released } from '../../src/shared/delay/release-record.ts';
 import { ToolkitError } from '../../src/shared/errors.ts';
 import { silentLog } from '../../src/testing/doubles.ts';
 

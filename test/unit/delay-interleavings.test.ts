@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { createDelays } from '../../src/shared/delay/delays.ts';
-import { createRelease, type Released } from '../../src/shared/delay/release.ts';
+import { createRelease } from '../../src/shared/delay/release.ts';
+import type { Released } from '../../src/shared/delay/release-record.ts';
 import { ToolkitError } from '../../src/shared/errors.ts';
 import type { Task } from '../../src/shared/index.ts';
 import { memoryRecordStore } from '../../src/testing/doubles.ts';

@@ -78,6 +78,14 @@ describe('a task of the ledger', () => {
     expect(topics[1]).toEqual(topics[0]);
   });
 
+  test('is one dead letter where its entry was deleted, however often it is dispatched', async () => {
+    const { only } = await setUp();
+    const { dispatched, deadLetters } = setUpDelay();
+    for (let dispatch = 0; dispatch < 3; dispatch++)
+      expect(await dispatched(only)).toEqual({ kind: 'deadLettered', reason: 'ledgerMissing' });
+    expect(deadLetters.kept).toHaveLength(1);
+  });
+
   test('is never out of attempts: a repair would make it again', async () => {
     const { failure, deadLetters, dispatched, only } = await setUp({}, { options: { maxAttempts: 3 } });
     failure.publish = later;

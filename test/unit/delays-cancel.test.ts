@@ -80,6 +80,13 @@ describe('cancel', () => {
     expect(await released).toEqual({ kind: 'published', messageId: 'm1' });
   });
 
+  test('of an entry that is deleted meanwhile may be tried again', async () => {
+    const { delays, ledger } = setUpDelay();
+    await delays.schedule(draft, inFive);
+    ledger.put = async () => ({ conflict: undefined });
+    await expect(delays.cancel('order 7')).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
+  });
+
   test('of an id of 1,025 bytes is refused', async () => {
     await expect(setUpDelay().delays.cancel('a'.repeat(1_025))).rejects.toThrow('the delay id takes 1025 bytes');
   });
@@ -167,6 +174,15 @@ describe('messages under one id', () => {
       ['a', '5', 'replaced'],
       ['b', '6', undefined],
     ]);
+  });
+
+  test('give back each number once, by the one that replaces it', async () => {
+    const world = setUpDelay();
+    for (let seq = 1; seq <= 4; seq++) {
+      const attributes = { ...number, 'ptk-seq': String(seq) };
+      await world.delays.schedule({ ...draft, key: `k${seq}`, attributes }, inFive);
+    }
+    expect(world.topics.map(([, { attributes }]) => attributes['ptk-seq'])).toEqual(['1', '2', '3']);
   });
 
   test('that are due now have an entry and a task too', async () => {

@@ -2,7 +2,8 @@ import { describe, expect, test } from 'vitest';
 import { calendar } from '../../src/shared/adapters/calendar.ts';
 import type { Schedule } from '../../src/shared/delay/delays.ts';
 import { malformed, ToolkitError } from '../../src/shared/errors.ts';
-import type { Calendar } from '../../src/shared/index.ts';
+import type { Calendar, PayloadStore } from '../../src/shared/index.ts';
+import { memoryPayloadStore } from '../../src/testing/doubles.ts';
 import { setUpDelay } from '../support/delaying.ts';
 
 const draft = { data: Buffer.from('x'), key: 'k' };
@@ -91,6 +92,24 @@ describe('a recurrence', () => {
     failure.schedule = undefined;
     expect(await release(first)).toEqual({ kind: 'ended' });
     expect([topics.length, [...tasks.values()].map(({ scheduledForMs }) => scheduledForMs - midnight)]).toEqual([1, [120_000]]);
+  });
+
+  test('whose payload goes while an occurrence is being published ends there', async () => {
+    const payloads = memoryPayloadStore();
+    let reads = 0;
+    const going: PayloadStore = { ...payloads, get: async (ref) => (++reads > 1 ? undefined : payloads.get(ref)) };
+    const { delays, task, release } = setUpDelay({}, { payloads: going }, { payloads: going });
+    await delays.schedule({ ...draft, data: Buffer.alloc(100_000) }, { id: 'order 7', everyMs: 60_000 });
+    expect(await release(task(0))).toEqual({ kind: 'deadLettered', reason: 'payloadMissing' });
+    expect(await delays.get('order 7')).toMatchObject({ state: 'fired' });
+  });
+
+  test('of a number of a stream is refused: a number comes once', async () => {
+    const { delays, tasks } = setUp();
+    const attributes = { 'ptk-stream': 's', 'ptk-epoch': '100', 'ptk-seq': '5' };
+    const scheduled = delays.schedule({ ...draft, attributes }, { id: 'order 7', everyMs: 60_000 });
+    await expect(scheduled).rejects.toMatchObject({ code: 'MALFORMED_MESSAGE', message: expect.stringContaining('ptk-stream') });
+    expect([tasks.size, await delays.get('order 7')]).toEqual([0, undefined]);
   });
 
   test('that is cancelled between two occurrences comes no more', async () => {

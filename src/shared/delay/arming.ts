@@ -42,6 +42,13 @@ export function arm(scheduler: Pick<Scheduler, 'schedule'>, queues: readonly str
   return scheduler.schedule({ queue: queueOf(id, queues), id, scheduledForMs: body.scheduledForMs, body: encodeTask(body) });
 }
 
+/** The task of the next hop, and which one that is. */
+export async function armNextHop(scheduler: Pick<Scheduler, 'schedule'>, queues: readonly string[], body: TaskBody): Promise<number> {
+  const hop = body.hop + 1;
+  await arm(scheduler, queues, { ...body, hop, scheduledForMs: nextHop(body.scheduledForMs, body.dueAtMs) });
+  return hop;
+}
+
 /** The first task of an entry's generation. */
 export function armRecord(scheduler: Pick<Scheduler, 'schedule'>, record: DelayRecord): Promise<void> {
   const { id, incarnation, generation, dueAtMs, armedAtMs, target, key, queue } = record;

@@ -5,7 +5,7 @@ import type { Log, PayloadStore, Publisher, Scheduler, Stored, System } from '..
 import { settledPut } from '../settled.ts';
 import { ack, type Verdict } from '../verdict.ts';
 import { armRecord, publishTombstone, taskNamesOf } from './arming.ts';
-import { carry, keepAfterDueMs } from './carrying.ts';
+import { carry, keepMsUntil } from './carrying.ts';
 import { type DelayPlan, decideSchedule, instructionKey, queueOf } from './decide.ts';
 import { type DelayRecord, ledgerKeyOf, type OwedNumber, tombstoneFor, type Wanted } from './ledger.ts';
 import type { DelayLedger } from './store.ts';
@@ -37,7 +37,7 @@ export async function scheduleByMessage(parts: LedgerParts, asked: Asked): Promi
   const { system, queues, payloads } = parts;
   const { id, message, outgoing, key, target, plan } = asked;
   const publishTimeMs = message.publishTimeMs ?? system.clock.nowMs();
-  const carried = await carry(payloads, outgoing, [id, message.messageId], plan.dueAtMs - system.clock.nowMs() + keepAfterDueMs);
+  const carried = await carry(payloads, outgoing, [id, message.messageId], keepMsUntil(plan.dueAtMs, system.clock.nowMs()));
   const wanted: Wanted = {
     id,
     dueAtMs: plan.dueAtMs,
@@ -58,8 +58,7 @@ export async function scheduleByMessage(parts: LedgerParts, asked: Asked): Promi
       await publishOwed(parts, [{ target, key, seqRef: wanted.seqRef, reason: 'superseded' }]);
     return ack('superseded');
   }
-  await armRecord(parts.scheduler, scheduled.record);
-  if (scheduled.kind === 'written' && scheduled.before) await afterwards(parts, scheduled.record, scheduled.before);
+  await armScheduled(parts, scheduled);
   return ack('scheduled');
 }
 
@@ -84,13 +83,22 @@ export async function putSchedule(parts: LedgerParts, wanted: Wanted, current: S
 }
 
 /**
+ * The task of what was scheduled, and then an end of what it replaced.
+ * @throws SERVICE_UNAVAILABLE
+ */
+export async function armScheduled(parts: LedgerParts, scheduled: Scheduled): Promise<void> {
+  await armRecord(parts.scheduler, scheduled.record);
+  if (scheduled.kind === 'written' && scheduled.before) await afterwards(parts, scheduled.record, scheduled.before);
+}
+
+/**
  * What a newer generation leaves behind, once it has its task: the older task, the older body, and numbers that their streams still wait
  * for. Nothing depends on it: an older task finds the newer generation, and the release publishes what is owed.
  */
 export async function afterwards(parts: LedgerParts, record: DelayRecord, before: DelayRecord): Promise<void> {
   const { scheduler, payloads, log } = parts;
   try {
-    if (record.owed.length > 0) await publishOwed(parts, record.owed);
+    await publishOwed(parts, record.owed.slice(before.owed.length));
     if (before.state === 'pending') await Promise.all(taskNamesOf(before).map((name) => scheduler.remove(name)));
     if (before.payload && before.payload.id !== record.payload?.id) await payloads?.remove(before.payload);
   } catch (error) {

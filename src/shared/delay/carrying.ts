@@ -10,7 +10,10 @@ const messageBytes = 10_000_000;
 /** A task with an App Engine target holds 100 KB in all (`docs/facts.md` C.4); the rest of its body takes up to 5 KB. */
 const carriedBytes = 85_000;
 /** Beyond the due time: a task is tried for 31 days. */
-export const keepAfterDueMs = 45 * 86_400_000;
+const keepAfterDueMs = 45 * 86_400_000;
+
+/** How long from now what is due then is kept: one that was due long ago has its tries before it, too. */
+export const keepMsUntil = (dueAtMs: number, nowMs: number): number => Math.max(dueAtMs - nowMs, 0) + keepAfterDueMs;
 
 /** Firestore keeps names of this form for itself. */
 const reservedName = /^__.*__$/s;

@@ -5,9 +5,9 @@ import type { Log, PayloadStore, Publisher, Scheduler, System, VerdictHandler } 
 import { ack, deadLetter, neverThrowing, type Verdict, verdictOfError } from '../verdict.ts';
 import { pause } from '../waiting.ts';
 import { arm, delayCountOf, released, tombstoneLeft, withoutInstructions } from './arming.ts';
-import { scheduleByMessage } from './by-message.ts';
-import { carry, keepAfterDueMs } from './carrying.ts';
-import { type DelayPlan, planDelay, queueOf, taskId } from './decide.ts';
+import { type Asked, scheduleByMessage } from './by-message.ts';
+import { carry, keepMsUntil } from './carrying.ts';
+import { planDelay, queueOf, taskId } from './decide.ts';
 import { delayOptions } from './options.ts';
 import type { DelayLedger } from './store.ts';
 import { fullTopic, mostPasses, passOf, type Targets, targetOf } from './targets.ts';
@@ -40,7 +40,8 @@ export function createDelay(parts: DelayParts): VerdictHandler {
   const { publisher, scheduler, queues, ledger, payloads, system, log } = parts;
   const { defaultMs, holdMs, storeTimeoutMs } = readOptions(delayOptions, parts.options);
   const { clock } = system;
-  const ledgerParts = ledger && { ...parts, ledger, storeTimeoutMs };
+  const ledgerParts = parts.handlerless ? undefined : ledger && { ...parts, ledger, storeTimeoutMs };
+  const ledgerAll = ledgerParts !== undefined && parts.ledgerAll === true;
 
   const isThere = async ({ subscription }: Message, target: string): Promise<boolean> =>
     (await parts.topicOf?.(subscription)) === fullTopic(target, subscription);
@@ -62,44 +63,31 @@ export function createDelay(parts: DelayParts): VerdictHandler {
     return ack('processed');
   };
 
-  const schedule = async (message: Message, outgoing: OutgoingMessage, key: string, target: string, plan: TaskPlan): Promise<Verdict> => {
+  /** A task that publishes by itself: one hop. */
+  const schedulePublish = async ({ message, outgoing, key, delayCount, target, plan }: AskedOnce): Promise<Verdict> => {
+    const { dueAtMs, instruction } = plan;
+    const waitMs = dueAtMs - (message.publishTimeMs ?? clock.nowMs());
+    if (waitMs > furthestTaskMs)
+      throw new ToolkitError(
+        'REFUSED',
+        `the message is due ${waitMs} ms after it was published; a task that publishes by itself may wait ${furthestTaskMs}`,
+      );
+    const source = message.subscription;
+    const id = taskId({ source, key, instruction, delayCount, hop: 1 });
+    const publishTo = fullTopic(target, source);
+    await scheduler.schedule({ queue: queueOf(id, queues), id, scheduledForMs: dueAtMs, body: publishBody(released(outgoing)), publishTo });
+    return ack('scheduled');
+  };
+
+  const scheduleRelease = async ({ message, outgoing, key, delayCount, target, plan }: AskedOnce): Promise<Verdict> => {
     const { dueAtMs, scheduledForMs, instruction } = plan;
     const source = message.subscription;
-    const delayCount = delayCountOf(message);
-    if (parts.handlerless) {
-      const fromMs = message.publishTimeMs ?? clock.nowMs();
-      if (dueAtMs - fromMs > furthestTaskMs)
-        throw new ToolkitError(
-          'REFUSED',
-          `the message is due ${dueAtMs - fromMs} ms after it was published; a task that publishes by itself may wait ${furthestTaskMs}`,
-        );
-      const id = taskId({ source, key, instruction, delayCount, hop: 1 });
-      const publishTo = fullTopic(target, source);
-      await scheduler.schedule({
-        queue: queueOf(id, queues),
-        id,
-        scheduledForMs: dueAtMs,
-        body: publishBody(released(outgoing)),
-        publishTo,
-      });
-      return ack('scheduled');
-    }
     // A publisher's copy has an origin of its own, and so is other bytes.
     const name = [source, message.messageId, key, instruction, delayCount];
-    const carried = await carry(payloads, outgoing, name, dueAtMs - clock.nowMs() + keepAfterDueMs);
+    const carried = await carry(payloads, outgoing, name, keepMsUntil(dueAtMs, clock.nowMs()));
     const to = target === parts.finalTopic ? {} : { target };
-    await arm(scheduler, queues, {
-      v: 1,
-      source,
-      key,
-      instruction,
-      hop: 1,
-      dueAtMs,
-      scheduledForMs,
-      ...to,
-      ...carried,
-      ...('payload' in carried && { delayCount }),
-    });
+    const count = 'payload' in carried ? { delayCount } : {};
+    await arm(scheduler, queues, { v: 1, source, key, instruction, hop: 1, dueAtMs, scheduledForMs, ...to, ...carried, ...count });
     return ack('scheduled');
   };
 
@@ -107,13 +95,11 @@ export function createDelay(parts: DelayParts): VerdictHandler {
     const key = dedupKeyOf(message);
     const target = targetOf(message, parts);
     const delayId = message.attributes[attribute.delayId];
-    if (delayId !== undefined && (!ledgerParts || parts.handlerless))
-      throw malformed(`${attribute.delayId} is set, and there is no ledger here`);
-    const rules = { defaultMs: await defaultFor(message, target), holdMs, isLedgered: delayId !== undefined };
+    if (delayId !== undefined && !ledgerParts) throw malformed(`${attribute.delayId} is set, and there is no ledger here`);
+    const isLedgered = delayId !== undefined;
+    const rules = { defaultMs: await defaultFor(message, target), holdMs: ledgerAll ? 0 : holdMs, isLedgered };
+    const plan = planDelay(message, clock.nowMs(), rules);
     const outgoing = withoutInstructions(forwarded(message, key));
-    let plan = planDelay(message, clock.nowMs(), rules);
-    if (ledgerParts && parts.ledgerAll && plan.kind !== 'now' && !parts.handlerless)
-      plan = planDelay(message, clock.nowMs(), { ...rules, isLedgered: true });
     if (plan.kind === 'now') return publishNow(message, outgoing, target);
     const delayCount = delayCountOf(message);
     if (plan.kind === 'hold') {
@@ -121,9 +107,10 @@ export function createDelay(parts: DelayParts): VerdictHandler {
       await publisher.publish(target, [released(outgoing)]);
       return ack('processed');
     }
-    const id = delayId ?? (parts.ledgerAll ? key : undefined);
-    if (id === undefined || !ledgerParts || parts.handlerless) return schedule(message, outgoing, key, target, plan);
-    return scheduleByMessage(ledgerParts, { id, message, outgoing, key, delayCount, target, plan });
+    const asked = { message, outgoing, key, delayCount, target, plan };
+    const id = delayId ?? (ledgerAll ? key : undefined);
+    if (ledgerParts && id !== undefined) return scheduleByMessage(ledgerParts, { ...asked, id });
+    return parts.handlerless ? schedulePublish(asked) : scheduleRelease(asked);
   };
 
   /** A message that ends here leaves its number to its stream (protocol 0.12). */
@@ -153,7 +140,7 @@ export function createDelay(parts: DelayParts): VerdictHandler {
   return neverThrowing(log, joined);
 }
 
-type TaskPlan = Extract<DelayPlan, { kind: 'task' }>;
+type AskedOnce = Omit<Asked, 'id'>;
 
 /** As Pub/Sub's REST publish takes it. */
 const publishBody = ({ data, attributes, orderingKey }: OutgoingMessage): Uint8Array =>

@@ -1,4 +1,4 @@
-import { malformed } from '../errors.ts';
+import { malformed, ToolkitError } from '../errors.ts';
 import { attribute, sequenceRefOf } from '../message.ts';
 import { shardOf } from '../names.ts';
 import { type Options, readOptions } from '../options.ts';
@@ -7,14 +7,14 @@ import { type Draft, stamped } from '../publishing.ts';
 import { type Settled, settledGet, settledPut } from '../settled.ts';
 import { within } from '../waiting.ts';
 import { armRecord, withoutInstructions } from './arming.ts';
-import { afterwards, type LedgerParts, publishOwed, putSchedule } from './by-message.ts';
-import { carry, keepAfterDueMs, keepLonger } from './carrying.ts';
+import { afterwards, armScheduled, type LedgerParts, publishOwed, putSchedule } from './by-message.ts';
+import { carry, keepLonger, keepMsUntil } from './carrying.ts';
 import { decideCancel, decideReschedule, queueOf } from './decide.ts';
 import { instantOf, type When } from './due.ts';
-import { type DelayRecord, ledgerKeyOf, neverScheduled } from './ledger.ts';
+import { type DelayRecord, endedKeepMs, ledgerKeyOf, neverScheduled } from './ledger.ts';
 import { delayOptions } from './options.ts';
-import { endedKeepMs } from './release-record.ts';
-import type { DelayLedger, DelayState, Page } from './store.ts';
+import { pagesOf } from './pages.ts';
+import type { DelayLedger, DelayState } from './store.ts';
 import { type Targets, targetOf } from './targets.ts';
 
 export type DelaysParts = Targets & {
@@ -78,8 +78,6 @@ export type Delays = {
   list(state?: DelayState): AsyncIterable<Delayed>;
 };
 
-const pageSize = 100;
-
 /** Delays under ids, for publishers that reach Firestore and Cloud Tasks themselves. */
 export function createDelays(parts: DelaysParts): Delays {
   const { ledger, payloads, scheduler, queues, calendar, system } = parts;
@@ -87,7 +85,6 @@ export function createDelays(parts: DelaysParts): Delays {
   const ledgerParts: LedgerParts = { ...parts, storeTimeoutMs };
   const storeParts = { store: ledger, system, storeTimeoutMs };
   const look = (key: string) => within(system.clock, storeTimeoutMs, 'STORE_UNAVAILABLE', 'look', ledger.look(key));
-  const keptUntil = (dueAtMs: number) => Math.max(dueAtMs - system.clock.nowMs(), 0) + keepAfterDueMs;
 
   const settle = async (
     key: string,
@@ -113,14 +110,17 @@ export function createDelays(parts: DelaysParts): Delays {
       const message = withoutInstructions(stamped(own, system));
       const { nowMs, stored } = await look(key);
       const { dueAtMs, recurrence } = timesOf(schedule, nowMs, calendar);
+      const seqRef = sequenceRefOf(message) ?? null;
+      if (seqRef && recurrence)
+        throw malformed(`${attribute.stream} is set, and a number of a stream comes once; the recurrence would repeat it`);
       const opId = system.randomId();
-      const carried = await carry(payloads, message, [id, opId], keptUntil(dueAtMs));
+      const carried = await carry(payloads, message, [id, opId], keepMsUntil(dueAtMs, nowMs));
       const wanted = {
         id,
         dueAtMs,
         target: targetOf({ attributes: target === undefined ? {} : { [attribute.target]: target } }, parts),
         key: message.attributes[attribute.key] ?? '',
-        seqRef: sequenceRefOf(message) ?? null,
+        seqRef,
         instr: { publishTimeMs: nowMs, messageId: '', key: opId },
         queue: queueOf(id, queues),
         shard: shardOf(id),
@@ -130,8 +130,7 @@ export function createDelays(parts: DelaysParts): Delays {
         opId,
       };
       const scheduled = await putSchedule(ledgerParts, wanted, stored);
-      await armRecord(scheduler, scheduled.record);
-      if (scheduled.kind === 'written' && scheduled.before) await afterwards(ledgerParts, scheduled.record, scheduled.before);
+      await armScheduled(ledgerParts, scheduled);
       return delayedOf(scheduled.record);
     },
 
@@ -147,7 +146,8 @@ export function createDelays(parts: DelaysParts): Delays {
         stored = put.current;
       }
       const end = stored && (await settle(key, stored, (current) => decideCancel(current, opId), endedKeepMs));
-      if (!end) throw malformed(`the entry of the delay id ${JSON.stringify(id.slice(0, 100))} was deleted meanwhile`);
+      if (!end)
+        throw new ToolkitError('STORE_UNAVAILABLE', `the entry of the delay id ${JSON.stringify(id.slice(0, 100))} was deleted meanwhile`);
       if (end.kind === 'tooLate') return { outcome: 'tooLate' };
       // Its number first: a task that is left finds that it is owed.
       await publishOwed(parts, end.record.owed);
@@ -161,7 +161,7 @@ export function createDelays(parts: DelaysParts): Delays {
       const { nowMs, stored } = await look(key);
       const dueAtMs = instantOf({ at }, nowMs);
       if (!stored) return { outcome: 'unknown' };
-      if (stored.record.payload) await keepLonger(payloads, stored.record.payload, keptUntil(dueAtMs));
+      if (stored.record.payload) await keepLonger(payloads, stored.record.payload, keepMsUntil(dueAtMs, nowMs));
       const end = await settle(key, stored, (current) => decideReschedule(current, dueAtMs, opId), 'forever');
       if (!end) return { outcome: 'unknown' };
       if (end.kind !== 'written') return { outcome: end.kind };
@@ -176,13 +176,7 @@ export function createDelays(parts: DelaysParts): Delays {
     },
 
     async *list(state = 'pending') {
-      for (let after: Page | undefined; ; ) {
-        const found = await within(system.clock, storeTimeoutMs, 'STORE_UNAVAILABLE', 'list', ledger.inState(state, pageSize, after));
-        for (const { stored } of found) yield delayedOf(stored.record);
-        const last = found.at(-1);
-        if (!last || found.length < pageSize) return;
-        after = { key: last.key, dueAtMs: last.stored.record.dueAtMs };
-      }
+      for await (const page of pagesOf(ledgerParts, state)) for (const { stored } of page) yield delayedOf(stored.record);
     },
   };
 }

@@ -48,7 +48,7 @@ export function instantOf(when: When, nowMs: number): number {
   return checked(Math.ceil(atMs), String(atMs));
 }
 
-const rfc3339 = /^(\d{4}-\d{2}-\d{2})T\d{2}:\d{2}:\d{2}(?:\.(\d{1,9}))?(?:Z|[+-]\d{2}:\d{2})$/;
+const rfc3339 = /^(\d{4}-\d{2}-\d{2})T(?:[01]\d|2[0-3]):\d{2}:\d{2}(?:\.(\d{1,9}))?(?:Z|[+-]\d{2}:\d{2})$/;
 
 /** Rounded up to whole ms. */
 function instantMs(what: string, text: string): number {

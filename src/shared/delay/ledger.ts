@@ -4,6 +4,9 @@ import { hash, shardOf } from '../names.ts';
 import type { PayloadRef, Recurrence, Revised, Stored } from '../ports.ts';
 import type { Carried } from './task-body.ts';
 
+/** How long an entry that has ended is kept: longer than any of its tasks lives. */
+export const endedKeepMs = 40 * 86_400_000;
+
 /** What scheduled an entry; of two the later one counts, by the service's clock. */
 export type Instruction = {
   readonly publishTimeMs: number;

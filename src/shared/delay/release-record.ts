@@ -3,11 +3,11 @@ import { attribute, checkedKey, type OutgoingMessage } from '../message.ts';
 import type { Calendar, Log, PayloadStore, Publisher, Scheduler, Stored, System } from '../ports.ts';
 import { settledGet, settledPut } from '../settled.ts';
 import { type DeadLetterReason, verdictOfError } from '../verdict.ts';
-import { arm, armRecord, released } from './arming.ts';
+import { armNextHop, armRecord, released } from './arming.ts';
 import { publishOwed } from './by-message.ts';
-import { keepAfterDueMs, keepLonger, uncarried } from './carrying.ts';
-import { decideRelease, nextHop } from './decide.ts';
-import { carriedBy, type DelayRecord, fired, freed, ledgerKeyOf, recurring } from './ledger.ts';
+import { keepLonger, keepMsUntil, uncarried } from './carrying.ts';
+import { decideRelease } from './decide.ts';
+import { carriedBy, type DelayRecord, endedKeepMs, fired, freed, ledgerKeyOf, recurring } from './ledger.ts';
 import type { DelayLedger } from './store.ts';
 import type { LedgerRef, TaskBody } from './task-body.ts';
 
@@ -23,22 +23,22 @@ type RecordParts = {
   readonly storeTimeoutMs: number;
   readonly published: (dueAtMs: number) => void;
   /** Stores a message that can never be published; @throws what is no such error, as it came. */
-  readonly deadLettered: (error: unknown) => Promise<RecordReleased>;
+  readonly deadLettered: (error: unknown) => Promise<Released>;
   /** The same, and its number goes to its stream. */
-  readonly ended: (error: unknown) => Promise<RecordReleased>;
+  readonly ended: (error: unknown) => Promise<Released>;
 };
 
-export type RecordReleased =
+export type Released =
   | { readonly kind: 'published'; readonly messageId: string }
   | { readonly kind: 'hop'; readonly hop: number }
-  | { readonly kind: 'ended' | 'busy' }
-  | { readonly kind: 'deadLettered'; readonly reason: DeadLetterReason };
-
-/** How long an entry that has ended is kept: longer than any of its tasks lives. */
-export const endedKeepMs = 40 * 86_400_000;
+  /** Nothing to publish: cancelled, published before, or another generation. */
+  | { readonly kind: 'ended' }
+  | { readonly kind: 'deadLettered'; readonly reason: DeadLetterReason }
+  /** Another dispatch is at it. */
+  | { readonly kind: 'busy' };
 
 /** A claim that is refused was taken by another dispatch, cancelled, or replaced; each costs a decision on what is stored then. */
-export async function releaseRecord(parts: RecordParts, body: TaskBody, ref: LedgerRef): Promise<RecordReleased> {
+export async function releaseRecord(parts: RecordParts, body: TaskBody, ref: LedgerRef): Promise<Released> {
   const { ledger, scheduler, system, leaseMs } = parts;
   const storeParts = { ...parts, store: ledger };
   const key = ledgerKeyOf(ref.id);
@@ -59,8 +59,7 @@ export async function releaseRecord(parts: RecordParts, body: TaskBody, ref: Led
         await armRecord(scheduler, decision.record);
         return { kind: 'ended' };
       case 'hop': {
-        const hop = body.hop + 1;
-        await arm(scheduler, [decision.record.queue], { ...body, hop, scheduledForMs: nextHop(body.scheduledForMs, body.dueAtMs) });
+        const hop = await armNextHop(scheduler, [decision.record.queue], body);
         return { kind: 'hop', hop };
       }
       case 'claim': {
@@ -83,19 +82,20 @@ type Claimed = { readonly record: DelayRecord; readonly version: string; readonl
 async function publishClaimed(
   parts: RecordParts,
   { record, version, nowMs }: Claimed,
-): Promise<RecordReleased | { readonly kind: 'lost'; readonly current: Stored<DelayRecord> | undefined }> {
+): Promise<Released | { readonly kind: 'lost'; readonly current: Stored<DelayRecord> | undefined }> {
   const { publisher, payloads, ledger } = parts;
   const storeParts = { ...parts, store: ledger };
   const key = ledgerKeyOf(record.id);
   let nextDueAtMs: number | undefined;
   let messageId = '';
-  let end: RecordReleased;
+  let end: Released;
   try {
     await publishOwed(parts, record.owed);
     const message = await uncarried(payloads, carriedBy(record));
     // Before the publish, after which nothing but the record may fail.
-    nextDueAtMs = nextOccurrence(parts, record, nowMs);
-    if (record.payload && nextDueAtMs !== undefined) await keepLonger(payloads, record.payload, nextDueAtMs - nowMs + keepAfterDueMs);
+    const next = nextOccurrence(parts, record, nowMs);
+    if (record.payload && next !== undefined) await keepLonger(payloads, record.payload, keepMsUntil(next, nowMs));
+    nextDueAtMs = next;
     [messageId = ''] = await publisher.publish(record.target, [occurrence(record, message)]);
     parts.published(record.dueAtMs);
     end = { kind: 'published', messageId };

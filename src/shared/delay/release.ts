@@ -4,12 +4,11 @@ import { errorCodeOf, textOf } from '../errors.ts';
 import type { Message } from '../message.ts';
 import { type Options, readOptions } from '../options.ts';
 import type { Calendar, DeadLetters, Log, Meter, PayloadStore, Publisher, RecordStore, Scheduler, System } from '../ports.ts';
-import { type DeadLetterReason, verdictOfError } from '../verdict.ts';
-import { arm, publishTombstone, released, tombstoneLeft } from './arming.ts';
+import { verdictOfError } from '../verdict.ts';
+import { armNextHop, publishTombstone, released, tombstoneLeft } from './arming.ts';
 import { uncarried } from './carrying.ts';
-import { nextHop } from './decide.ts';
 import { delayOptions } from './options.ts';
-import { releaseRecord } from './release-record.ts';
+import { type Released, releaseRecord } from './release-record.ts';
 import type { DelayLedger } from './store.ts';
 import { decodeTask, type TaskBody } from './task-body.ts';
 
@@ -42,15 +41,6 @@ export type DispatchedTask = {
   /** From 1. */
   readonly attempt: number;
 };
-
-export type Released =
-  | { readonly kind: 'published'; readonly messageId: string }
-  | { readonly kind: 'hop'; readonly hop: number }
-  /** Nothing to publish: cancelled, published before, or another generation. */
-  | { readonly kind: 'ended' }
-  | { readonly kind: 'deadLettered'; readonly reason: DeadLetterReason }
-  /** Another dispatch is at it. */
-  | { readonly kind: 'busy' };
 
 /** Under whose name a release keeps its dedup keys. */
 const consumer = 'ptk-release';
@@ -123,13 +113,11 @@ export function createRelease(parts: ReleaseParts): (task: DispatchedTask) => Pr
   /** Without a ledger the task's name tells that its work is done. */
   const releaseTask = async (task: DispatchedTask, body: TaskBody): Promise<Released> => {
     if (body.scheduledForMs < body.dueAtMs) {
-      const hop = body.hop + 1;
       try {
-        await arm(scheduler, queues, { ...body, hop, scheduledForMs: nextHop(body.scheduledForMs, body.dueAtMs) });
+        return { kind: 'hop', hop: await armNextHop(scheduler, queues, body) };
       } catch (error) {
         return once(task.id, () => ended(task, body, error));
       }
-      return { kind: 'hop', hop };
     }
     const target = targetOf(body);
     const outcome = await once(task.id, async (): Promise<Released> => {
@@ -160,7 +148,8 @@ export function createRelease(parts: ReleaseParts): (task: DispatchedTask) => Pr
     if (!body.ledger) return releaseTask(task, body);
     const ends = {
       deadLettered: (error: unknown) => deadLettered(task, body, error),
-      ended: (error: unknown) => ended(task, body, error),
+      /** Once: there is no entry that would tell the next dispatch. */
+      ended: (error: unknown) => once(task.id, () => ended(task, body, error)),
     };
     return releaseRecord({ ...parts, leaseMs, storeTimeoutMs, published, ...ends }, body, body.ledger);
   };

@@ -2,12 +2,12 @@ import { errorCodeOf } from '../errors.ts';
 import { type Options, readOptions } from '../options.ts';
 import type { QueueState, Scheduler, System } from '../ports.ts';
 import { settledPut } from '../settled.ts';
-import { within } from '../waiting.ts';
 import { armRecord, taskNamesOf } from './arming.ts';
 import { awaitsTask, queueOf } from './decide.ts';
 import { rearmed } from './ledger.ts';
 import { delayOptions } from './options.ts';
-import type { DelayLedger, DelayState, Listed, Page } from './store.ts';
+import { pagesOf } from './pages.ts';
+import type { DelayLedger, DelayState, Listed } from './store.ts';
 
 export type RepairParts = {
   readonly ledger: DelayLedger;
@@ -29,7 +29,6 @@ export type Repaired = {
   readonly failed: number;
 };
 
-const pageSize = 100;
 /** Whoever wrote an entry so lately may still be making its task, and late by so much is no reason to say anything. */
 const graceMs = 60_000;
 
@@ -76,15 +75,8 @@ export function createRepair(parts: RepairParts): () => Promise<Repaired> {
         counts.failed += 1;
       }
     };
-    for (const state of ['pending', 'releasing'] satisfies DelayState[]) {
-      for (let after: Page | undefined; ; ) {
-        const page = await within(system.clock, storeTimeoutMs, 'STORE_UNAVAILABLE', 'list', ledger.inState(state, pageSize, after));
-        await Promise.all(page.map(look));
-        const last = page.at(-1);
-        if (!last) break;
-        after = { key: last.key, dueAtMs: last.stored.record.dueAtMs };
-      }
-    }
+    for (const state of ['pending', 'releasing'] satisfies DelayState[])
+      for await (const page of pagesOf({ ledger, system, storeTimeoutMs }, state)) await Promise.all(page.map(look));
     return { queues: states, ...counts };
   };
 }
