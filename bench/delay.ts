@@ -1,10 +1,9 @@
-import { parseArgs } from 'node:util';
 import { type Flow, openFlow } from './delay/flow.ts';
 import { pending100kRssMb } from './delay/memory.ts';
 import { printProfiles } from './delay/profile.ts';
 import { enqueueRoundTrips } from './delay/round-trips.ts';
 import { startStack } from './delay/stack.ts';
-import { type Benchmark, type Figures, measureParts, median, type Target } from './measure/figures.ts';
+import { benchmarkOf, type Figures, median, type Target } from './measure/figures.ts';
 import { inTurn } from './measure/rounds.ts';
 
 const targets = {
@@ -67,15 +66,4 @@ function withFlow(measure: (flow: Flow, repeats: number) => Promise<Figures>): P
 }
 
 /** From a message to its task and from the task to the message, the built deployables in processes of their own. */
-export const benchmark: Benchmark = async (args) => {
-  const { values } = parseArgs({
-    args: [...args],
-    options: {
-      only: { type: 'string', multiple: true, default: Object.keys(parts) },
-      repeats: { type: 'string', default: '5' },
-      profile: { type: 'boolean', default: false },
-    },
-  });
-  if (values.profile) return void (await printProfiles());
-  return measureParts(parts, values.only, Number(values.repeats), targets);
-};
+export const benchmark = benchmarkOf(parts, targets, printProfiles);

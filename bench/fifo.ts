@@ -1,4 +1,3 @@
-import { parseArgs } from 'node:util';
 import { findGoogleEmulators, startGoogleEmulator } from '../src/cli/google-emulators.ts';
 import { startOurs } from './emulator/servers.ts';
 import { openBlockedLoad } from './fifo/blocked-load.ts';
@@ -8,7 +7,7 @@ import { printProfiles } from './fifo/profile.ts';
 import { openRelayLoad } from './fifo/relay-load.ts';
 import { openSequenceLoad } from './fifo/sequencing.ts';
 import { openStreamLoad } from './fifo/stream-load.ts';
-import { type Benchmark, type Figures, measureParts, median, type Target } from './measure/figures.ts';
+import { benchmarkOf, type Figures, median, type Target } from './measure/figures.ts';
 import { inTurn, medianRatio } from './measure/rounds.ts';
 
 const googleFirestore = findGoogleEmulators().firestore;
@@ -109,15 +108,4 @@ function withOurs(measure: (addresses: Addresses, repeats: number) => Promise<Fi
 }
 
 /** Numbers, streams and the relay, beside the pattern that is published for them: a counter in a transaction, nack when early. */
-export const benchmark: Benchmark = async (args) => {
-  const { values } = parseArgs({
-    args: [...args],
-    options: {
-      only: { type: 'string', multiple: true, default: Object.keys(parts) },
-      repeats: { type: 'string', default: '5' },
-      profile: { type: 'boolean', default: false },
-    },
-  });
-  if (values.profile) return void (await printProfiles());
-  return measureParts(parts, values.only, Number(values.repeats), targets);
-};
+export const benchmark = benchmarkOf(parts, targets, printProfiles);

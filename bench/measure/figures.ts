@@ -1,3 +1,5 @@
+import { parseArgs } from 'node:util';
+
 /** What a run measured; null where a figure's other side is not installed. */
 export type Figures = Readonly<Record<string, number | null>>;
 
@@ -43,6 +45,29 @@ export async function measureParts<Asked>(
   const measured = Object.fromEntries(Object.entries(figures).map(([name, value]) => [name, value === null ? null : rounded(value)]));
   printFigures(measured, targets);
   return measured;
+}
+
+/**
+ * A benchmark of `--only PART`, `--repeats N` and `--profile`.
+ * @param printProfiles instead of measuring: where the time goes
+ */
+export function benchmarkOf(
+  parts: Readonly<Record<string, (repeats: number) => Promise<Figures>>>,
+  targets: Readonly<Record<string, Target>>,
+  printProfiles: () => Promise<void>,
+): Benchmark {
+  return async (args) => {
+    const { values } = parseArgs({
+      args: [...args],
+      options: {
+        only: { type: 'string', multiple: true, default: Object.keys(parts) },
+        repeats: { type: 'string', default: '5' },
+        profile: { type: 'boolean', default: false },
+      },
+    });
+    if (values.profile) return void (await printProfiles());
+    return measureParts(parts, values.only, Number(values.repeats), targets);
+  };
 }
 
 function printFigures(figures: Figures, targets: Readonly<Record<string, Target>>): void {

@@ -1,4 +1,5 @@
-import { inject, TestRunner } from 'vitest';
+import { inject } from 'vitest';
+import { endNotRun } from './not-run.ts';
 
 /** `EMULATORS=official`: what needs neither faults nor manual time nor inspection is put to Google's emulators. */
 export const isOfficial = process.env.EMULATORS === 'official';
@@ -13,9 +14,5 @@ export function officialFirestore(): string {
   return address;
 }
 
-/** Ends the test that asks for it: counted as not run. */
-export function notRun(lacking: Lacking): never {
-  const test = TestRunner.getCurrentTest();
-  if (!test) throw new Error(`Google’s emulators have no ${lacking}`);
-  return test.context.skip(`needs ${lacking}`);
-}
+/** Ends the test that asks for it. */
+export const notRun = (lacking: Lacking): never => endNotRun(`needs ${lacking}`);

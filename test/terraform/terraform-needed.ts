@@ -1,12 +1,7 @@
-import { TestRunner } from 'vitest';
+import { endNotRun } from '../support/not-run.ts';
 import { findTerraform } from './terraform.ts';
 
 export const terraform = findTerraform();
 
 /** The binary; without one the test that asks for it ends here and counts as not run. */
-export function needTerraform(): string {
-  if (terraform) return terraform;
-  const test = TestRunner.getCurrentTest();
-  if (!test) throw new Error('there is no terraform on PATH');
-  return test.context.skip('there is no terraform on PATH');
-}
+export const needTerraform = (): string => terraform ?? endNotRun('there is no terraform on PATH');
