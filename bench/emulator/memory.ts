@@ -36,7 +36,7 @@ export async function millionRssRatio(): Promise<number> {
 }
 
 /** The emulator collects once it is idle, some seconds after the last message. */
-async function rssAtRest(ours: Ours): Promise<number> {
+export async function rssAtRest(ours: Ours): Promise<number> {
   await pause(restMs);
   return ours.rssMb();
 }

@@ -21,7 +21,7 @@ export type Journal = {
 /** State that ends with the process. */
 export const noJournal: Journal = { load: () => [], put: () => {}, delete: () => {}, saved: () => undefined, close: () => {} };
 
-const formatVersion = 1;
+const formatVersion = 2;
 
 /**
  * A folder with one SQLite file. Changes of one turn of the event loop are one transaction, so that concurrent calls share the cost.

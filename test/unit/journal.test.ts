@@ -104,6 +104,6 @@ describe('the journal of a data folder', () => {
     const database = new DatabaseSync(join(folder, 'emulator.sqlite'));
     database.exec('PRAGMA user_version = 7');
     database.close();
-    expect(() => sqliteJournal(folder)).toThrow(`the data folder ${folder} holds format 7; this version reads 1`);
+    expect(() => sqliteJournal(folder)).toThrow(`the data folder ${folder} holds format 7; this version reads 2`);
   });
 });

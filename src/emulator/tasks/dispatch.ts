@@ -4,7 +4,7 @@ import { status } from '../grpc.ts';
 import type { TokenClaims } from '../oidc.ts';
 import type { QueueName } from './names.ts';
 import type { Overload } from './retry.ts';
-import type { AppEngineHttpRequest, HttpRequest, Method, Target, Task } from './task.ts';
+import { type AppEngineHttpRequest, bytesOf, type HttpRequest, type Method, type Target, type Task } from './task.ts';
 
 export type DispatchRequest = {
   readonly url: string;
@@ -56,7 +56,7 @@ function tokenFor({ url, oidcToken, oauthToken }: HttpRequest): DispatchRequest[
 function payloadOf({ headers, body }: AppEngineHttpRequest | HttpRequest) {
   const lowerCase: Record<string, string> = {};
   for (const name in headers) lowerCase[name.toLowerCase()] = headers[name] ?? '';
-  return { headers: lowerCase, body: body.length > 0 ? body : undefined };
+  return { headers: lowerCase, body: body === '' ? undefined : bytesOf(body) };
 }
 
 function taskHeaders(prefix: string, task: Task, queue: QueueName): Record<string, string> {

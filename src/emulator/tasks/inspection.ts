@@ -1,5 +1,5 @@
 import type { Queues } from './queues.ts';
-import type { Task } from './task.ts';
+import { bytesOf, type Task } from './task.ts';
 
 export type InspectedQueue = {
   readonly name: string;
@@ -50,5 +50,5 @@ function pendingTask({ name, target, dueAtMs, dispatchCount, responseCount }: Ta
   const isHttp = 'httpRequest' in target;
   const { headers, body } = isHttp ? target.httpRequest : target.appEngineHttpRequest;
   const url = isHttp ? target.httpRequest.url : target.appEngineHttpRequest.relativeUri;
-  return { name, url, headers, body, dueAtMs, dispatchCount, responseCount };
+  return { name, url, headers, body: bytesOf(body), dueAtMs, dispatchCount, responseCount };
 }

@@ -3,13 +3,13 @@ import { invalidArgument } from '../grpc.ts';
 import { type Seconds, toMs } from './instant.ts';
 import { type QueueName, quoted } from './names.ts';
 import type { Routing } from './queue-settings.ts';
-import type { AppEngineHttpRequest, HttpRequest, Method, Target, Task } from './task.ts';
+import type { AppEngineHttpRequest, HttpRequest, Method, Target, Task, TaskBytes } from './task.ts';
 
 /** google.cloud.tasks.v2.Task as a client sends it. */
 export type TaskRequest = {
   readonly name: string;
-  readonly appEngineHttpRequest?: AppEngineHttpRequest | null;
-  readonly httpRequest?: HttpRequest | null;
+  readonly appEngineHttpRequest?: AppEngineHttpRequest<Buffer> | null;
+  readonly httpRequest?: HttpRequest<Buffer> | null;
   readonly scheduleTime: Seconds | null;
   readonly dispatchDeadline: Seconds | null;
 };
@@ -85,7 +85,7 @@ function checkTarget({ appEngineHttpRequest, httpRequest }: TaskRequest, queue: 
   return {
     appEngineHttpRequest: {
       ...checkPayload(appEngineHttpRequest, relativeUri, appEngineLimits, /^(host|content-length|x-(google|appengine)-.*)$/),
-      relativeUri,
+      relativeUri: shared(relativeUri),
       appEngineRouting: routed(queueRouting ?? appEngineHttpRequest.appEngineRouting, queue.project),
     },
   };
@@ -94,12 +94,12 @@ function checkTarget({ appEngineHttpRequest, httpRequest }: TaskRequest, queue: 
 /** Connection headers belong to the connection; the service makes its own. */
 const connectionHeader = /^(connection|keep-alive|transfer-encoding|te|trailer|upgrade|expect|proxy-.*)$/;
 
-function checkPayload<Payload extends AppEngineHttpRequest | HttpRequest>(
+function checkPayload<Payload extends AppEngineHttpRequest<Buffer> | HttpRequest<Buffer>>(
   payload: Payload,
   url: string,
   limits: typeof httpLimits,
   dropped: RegExp,
-): Payload {
+): Omit<Payload, 'body'> & { readonly body: TaskBytes } {
   const httpMethod: Method = payload.httpMethod === 'HTTP_METHOD_UNSPECIFIED' ? 'POST' : payload.httpMethod;
   if (!methods.includes(httpMethod)) throw invalidArgument(`There is no HTTP method with the number ${httpMethod}.`);
   if (payload.body.length > 0 && !limits.bodies.includes(httpMethod)) {
@@ -114,8 +114,8 @@ function checkPayload<Payload extends AppEngineHttpRequest | HttpRequest>(
     throw invalidArgument(`HTTP request headers have ${headerBytes} bytes, the limit is ${headersLimitBytes}`);
   const bytes = payload.body.length + headerBytes + Buffer.byteLength(url);
   if (bytes > limits.bytes) throw invalidArgument(`Task size too large: ${bytes} bytes, the limit is ${limits.bytes}`);
-  // A copy: a view would keep all the bytes that were read from the socket together with it.
-  return { ...payload, httpMethod, headers: Object.fromEntries(kept), body: Buffer.from(payload.body) };
+  const { body, ...rest } = payload;
+  return { ...rest, httpMethod, headers: shared(Object.fromEntries(kept)), body: body.toString('latin1') };
 }
 
 function checkHeader(name: string, value: string): void {
@@ -131,5 +131,18 @@ function checkHeader(name: string, value: string): void {
 function routed(routing: Routing | null, project: string): Routing {
   const { service = '', version = '', instance = '' } = routing ?? {};
   const host = [instance, version, service, `${project}.appspot.com`].filter((part) => part !== '').join('.');
-  return { service, version, instance, host };
+  return shared({ service, version, instance, host });
+}
+
+const mostShared = 1_000;
+const sharedValues = new Map<string, unknown>();
+
+/** Tasks of one client have the same headers, path and routing: each is kept once for all of them. */
+function shared<Value>(value: Value): Value {
+  const text = JSON.stringify(value);
+  if (!sharedValues.has(text)) {
+    if (sharedValues.size >= mostShared) sharedValues.clear();
+    sharedValues.set(text, value);
+  }
+  return sharedValues.get(text) as Value;
 }
