@@ -153,8 +153,8 @@ export function traceIdOf({ attributes }: Message): string | undefined {
 }
 
 /** What Pub/Sub counts of a message, in bytes. */
-export function sizeOf({ data, attributes }: OutgoingMessage): number {
-  let bytes = data.length;
+export function sizeOf({ data, attributes, orderingKey = '' }: OutgoingMessage): number {
+  let bytes = data.length + Buffer.byteLength(orderingKey);
   for (const name in attributes) bytes += Buffer.byteLength(name) + Buffer.byteLength(attributes[name] ?? '');
   return bytes;
 }

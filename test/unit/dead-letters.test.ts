@@ -116,6 +116,28 @@ describe('a dead letter on a topic', () => {
     },
   );
 
+  const source = 'projects/test/subscriptions/test';
+  const [reason, key, from] = [{ 'ptk-dead-reason': 'malformed' }, { 'ptk-key': `${source}/1` }, { 'ptk-dead-source': source }];
+  const [id, time] = [{ 'ptk-origin-id': '1' }, { 'ptk-origin-time': '2026-01-01T00:00:00.000Z' }];
+  const detail = { 'ptk-dead-detail': 'ptk-seq is "1e3"' };
+  test.each<[number, string, Record<string, string>]>([
+    [9_999_803, '', { ...reason, ...key, ...from, ...id, ...time, ...detail }],
+    [9_999_804, '', { ...reason, ...key, ...from, ...id, ...time }],
+    [9_999_803, 'o', { ...reason, ...key, ...from, ...id, ...time }],
+    [9_999_834, '', { ...reason, ...key, ...from, ...id, ...time }],
+    [9_999_835, '', { ...reason, ...key, ...from, ...id, ...detail }],
+    [9_999_934, '', { ...reason, ...key }],
+    [9_999_935, '', { ...reason, ...id }],
+    [9_999_999, '', {}],
+  ])('of %i bytes of data with the ordering key "%s" keeps within 10 MB, whole', async (bytes, orderingKey, fits) => {
+    const { published, letters } = setUp();
+    const data = Buffer.alloc(bytes);
+    await letters.publish(testMessage({ data, attributes: { a: '' }, orderingKey }), why);
+    expect(published).toHaveLength(1);
+    expect(published[0]?.data).toBe(data);
+    expect(published[0]?.attributes).toEqual({ a: '', ...fits });
+  });
+
   test('is not done before the topic has it', async () => {
     const letters = deadLetterTopic({ publish: () => Promise.reject(new Error('no topic')) }, 'dead');
     await expect(letters.publish(testMessage(), why)).rejects.toThrow('no topic');

@@ -88,6 +88,13 @@ describe('push', () => {
     expect(deadLetters.kept).toMatchObject([{ message: { messageId: '5' }, reason: 'conflict', detail: 'two bodies' }]);
   });
 
+  test('tells of a dead letter as a warning, with its detail and without its payload', async () => {
+    const warned: object[] = [];
+    const log = { ...silentLog, warn: (fields: object, text: string) => void warned.push([text, fields]) };
+    await createPush({ handle: async () => deadLetter('conflict', 'two bodies'), deadLetters: keptDeadLetters(), log })(request);
+    expect(warned).toEqual([['dead-lettered', { messageId: '5', traceId: undefined, reason: 'conflict', detail: 'two bodies' }]]);
+  });
+
   test('does not ack a dead letter that could not be stored', async () => {
     const deadLetters = { publish: () => Promise.reject(new ToolkitError('SERVICE_UNAVAILABLE', 'no topic')) };
     const { push, logged } = setUp(async () => deadLetter('malformed', 'why'), deadLetters);

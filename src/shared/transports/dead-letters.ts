@@ -1,10 +1,12 @@
-import { attribute, forwarded, keyOrIdOf } from '../message.ts';
+import { attribute, forwarded, keyOrIdOf, type Message, sizeOf } from '../message.ts';
 import type { DeadLetters, Log, Publisher } from '../ports.ts';
 
 /** Of an attribute's value, by Pub/Sub (`docs/facts.md` A.3). */
 const valueBytes = 1_024;
 /** Of a message, by Pub/Sub (`docs/facts.md` A.3). */
 const mostAttributes = 100;
+/** Of a request, by Pub/Sub (`docs/facts.md` A.3). */
+const requestBytes = 10_000_000;
 
 /** Dead letters on a topic: the message as it came, with why and from where. */
 export function deadLetterTopic(publisher: Publisher, topic: string): DeadLetters {
@@ -16,7 +18,7 @@ export function deadLetterTopic(publisher: Publisher, topic: string): DeadLetter
         [attribute.deadSource]: fittingValue(message.subscription),
       };
       const letter = forwarded(message, verdict.key ?? keyOrIdOf(message), dead);
-      await publisher.publish(topic, [{ ...letter, attributes: fitting(letter.attributes) }]);
+      await publisher.publish(topic, [{ ...letter, attributes: withinSize(message, fitting(letter.attributes)) }]);
     },
   };
 }
@@ -32,6 +34,21 @@ function fitting(attributes: Readonly<Record<string, string>>): Record<string, s
   const ours = entries.filter(([name]) => name.startsWith('ptk-'));
   const own = entries.filter(([name]) => !name.startsWith('ptk-'));
   return Object.fromEntries([...own.slice(0, mostAttributes - ours.length), ...ours].map(([name, value]) => [name, fittingValue(value)]));
+}
+
+/** What is added to a message, the most needed first. */
+const added = [attribute.deadReason, attribute.key, attribute.deadSource, attribute.originId, attribute.originTime, attribute.deadDetail];
+
+/** A message that is as large as one may be was published as it came, and so can be stored; of what is added as much as there is room for. */
+function withinSize(message: Message, attributes: Record<string, string>): Record<string, string> {
+  const fits = (some: Record<string, string>) => sizeOf({ ...message, attributes: some }) <= requestBytes;
+  if (fits(attributes)) return attributes;
+  let kept: Record<string, string> = Object.fromEntries(Object.entries(message.attributes).filter(([name]) => name in attributes));
+  for (const name of added) {
+    const value = attributes[name];
+    if (value !== undefined && fits({ ...kept, [name]: value })) kept = { ...kept, [name]: value };
+  }
+  return kept;
 }
 
 /** Without a topic a dead letter is rejected: it ends here, and an error in the log says which one and why. */

@@ -38,8 +38,12 @@ export function createPush({ handle, deadLetters, log, strays }: PushParts): (re
     try {
       // Never aborted: a platform that gives the request up has the message delivered again, and that delivery joins this run.
       const verdict = await handle(message, { signal: new AbortController().signal });
-      if (verdict.kind === 'deadLetter') await deadLetters.publish(message, verdict);
-      log.debug({ ...about, reason: verdict.reason }, verdict.kind === 'nack' ? 'not acked' : 'acked');
+      if (verdict.kind === 'deadLetter') {
+        await deadLetters.publish(message, verdict);
+        log.warn({ ...about, reason: verdict.reason, detail: verdict.detail }, 'dead-lettered');
+      } else {
+        log.debug({ ...about, reason: verdict.reason }, verdict.kind === 'nack' ? 'not acked' : 'acked');
+      }
       return { status: statusOfVerdict(verdict) };
     } catch (error) {
       log.error({ ...about, reason: textOf(error), code: errorCodeOf(error) }, 'delivery failed');
