@@ -125,7 +125,7 @@ export const settings = {
   RELEASE_URL: {
     about:
       'Where the release runs, if not on App Engine: tasks call it with an OIDC token of `RELEASE_ACCOUNT`, and it takes no other calls.',
-    pattern: /^(https:\/\/[^/@?#]+|http:\/\/(localhost|127\.0\.0\.1|\[::1\])(:\d+)?)$/,
+    pattern: /^(https:\/\/[A-Za-z0-9.-]+|http:\/\/(localhost|127\.0\.0\.1|\[::1\]))(:\d{1,5})?$/,
   },
   RELEASE_ACCOUNT: {
     about: 'Service account that tasks speak for, with `RELEASE_URL` or `DELAY_MODE=handler-less`.',

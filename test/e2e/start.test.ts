@@ -4,6 +4,8 @@ import { startAppEngine, startFunction } from '../support/deployables.ts';
 
 const project = { GOOGLE_CLOUD_PROJECT: 'ptk-start' };
 const queue = 'projects/p/locations/l/queues/q';
+const delay = { ...project, FINAL_TOPIC: 'final', TASK_QUEUES: queue };
+const account = { RELEASE_ACCOUNT: 'tasks@p.iam.gserviceaccount.com' };
 
 /** The sentence with which a deployable refuses to start. */
 async function refusal(start: Promise<{ kill(): Promise<void> }>): Promise<string> {
@@ -44,15 +46,33 @@ describe('a deployable that cannot work does not start, and says why in one sent
       /DEDUP_LEASE_MS is "1m"; it must be a whole number from 100 to 3600000/,
     ],
     ['a lease out of range', 'fifo', { ...project, CONSUMER: 'c', SINK: 'topic:t-out', FIFO_LEASE_MS: '99' }, /FIFO_LEASE_MS is "99"/],
-    ['a queue that is none', 'delay', { ...project, FINAL_TOPIC: 'final', TASK_QUEUES: 'q' }, /TASK_QUEUES is "q"/],
+    ['a queue that is none', 'delay', { ...delay, TASK_QUEUES: 'q' }, /TASK_QUEUES is "q"/],
+    [
+      'a release by plain http',
+      'delay',
+      { ...delay, ...account, RELEASE_URL: 'http://example.com' },
+      /RELEASE_URL is "http:\/\/example\.com"/,
+    ],
+    [
+      'a release without its account',
+      'delay',
+      { ...delay, RELEASE_URL: 'https://h' },
+      /RELEASE_ACCOUNT is not set; RELEASE_URL=https:\/\/h/,
+    ],
+    ['a hold out of range', 'delay', { ...delay, DELAY_HOLD_MS: '5001' }, /DELAY_HOLD_MS is "5001"; it must be .* from 0 to 5000/],
+    ['a release lease out of range', 'delay', { ...delay, DELAY_LEASE_MS: '19999' }, /DELAY_LEASE_MS is "19999"; .* from 20000 to 600000/],
   ])('%s', async (_, name, env, expected) => {
     const message = await refusal(startFunction(name, env));
     expect(message).toMatch(expected);
     expect(message).toMatch(/ended with 1/);
   });
 
-  test('App Engine without its final topic', async () => {
-    expect(await refusal(startAppEngine({ ...project, TASK_QUEUES: queue }))).toMatch(/FINAL_TOPIC is not set.*/);
+  test.each<[string, Record<string, string>, RegExp]>([
+    ['its final topic', { ...project, TASK_QUEUES: queue }, /FINAL_TOPIC is not set/],
+    ['the account of its URL', { ...delay, RELEASE_URL: 'https://h' }, /RELEASE_ACCOUNT is not set; RELEASE_URL=https:\/\/h/],
+    ['a lease within its range', { ...delay, DELAY_LEASE_MS: '600001' }, /DELAY_LEASE_MS is "600001"; .* from 20000 to 600000/],
+  ])('App Engine without %s', async (_, env, expected) => {
+    expect(await refusal(startAppEngine(env))).toMatch(expected);
   });
 
   test('a Firestore that does not answer', async () => {

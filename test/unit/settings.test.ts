@@ -76,6 +76,8 @@ describe('readSettings', () => {
     ['FIFO_ON_NEW_EPOCH', 'ignore', 'block, follow'],
     ['FIFO_ON_GAP', 'tombstone', 'report, skip'],
     ['REDIS_CLUSTER', 'true', 'on, off'],
+    ['DELAY_LEDGER', 'none', 'ids, all'],
+    ['DELAY_MODE', 'handlerless', 'handler, handler-less'],
     ['LOG_LEVEL', 'trace', 'debug, info, warn, error'],
   ])('%s=%s is refused with what it may be', (name, value, allowed) => {
     expect(refusal('dedup', { ...dedup, [name]: value })).toBe(`${name} is "${value}"; it must be one of ${allowed}`);
@@ -87,7 +89,10 @@ describe('readSettings', () => {
     ['FINAL_TOPIC', 'abc'],
     ['FINAL_TOPIC', `a${'x'.repeat(254)}`],
     ['TASK_QUEUES', `${queue},${queue}-2`],
+    ['TARGET_TOPICS', 'one'],
+    ['TARGET_TOPICS', 'one,projects/p/topics/two'],
     ['RELEASE_SERVICE', 'release-1'],
+    ['RELEASE_ACCOUNT', 'tasks@p.iam.gserviceaccount.com'],
     ['COLLECTION_PREFIX', 'x'.repeat(64)],
     ['FIFO_START_AT', 'first-seen'],
     ['FIFO_START_AT', '7'],
@@ -106,6 +111,12 @@ describe('readSettings', () => {
     ['TASK_QUEUES', 'q'],
     ['TASK_QUEUES', `${queue},`],
     ['TASK_QUEUES', `${queue}, ${queue}`],
+    ['TASK_QUEUES', `${queue},projects/p/queues/q`],
+    ['TARGET_TOPICS', 'one,'],
+    ['TARGET_TOPICS', 'one, two'],
+    ['TARGET_TOPICS', 'one;two'],
+    ['TARGET_TOPICS', 'projects/p/subscriptions/one'],
+    ['RELEASE_ACCOUNT', 'tasks'],
     ['RELEASE_SERVICE', 'Release'],
     ['COLLECTION_PREFIX', 'a/b'],
     ['FIFO_START_AT', '0'],
@@ -117,6 +128,37 @@ describe('readSettings', () => {
     ['REDIS_URL', 'redis://'],
   ])('%s=%s is refused for its form', (name, value) => {
     expect(refusal('delay', { ...delay, [name]: value })).toContain(`${name} is "${value}", which is not of its form.`);
+  });
+
+  const account = { RELEASE_ACCOUNT: 'tasks@p.iam.gserviceaccount.com' };
+  test.each(['https://h', 'https://release.example.com:8443', 'http://localhost', 'http://127.0.0.1:8080', 'http://[::1]:8080'])(
+    'tasks may call the release at %s, in the name of an account',
+    (url) => {
+      expect(readSettings('delay', { ...delay, ...account, RELEASE_URL: url })).toMatchObject({ RELEASE_URL: url });
+      expect(refusal('appengine', { ...delay, RELEASE_URL: url })).toBe(`RELEASE_ACCOUNT is not set; RELEASE_URL=${url} needs it`);
+    },
+  );
+
+  test.each([
+    'h',
+    'http://h',
+    'ftp://h',
+    'https://',
+    'https://h/',
+    'https://h/tasks',
+    'https://h?a',
+    'https://a b',
+    'https://h:x',
+    'http://127.0.0.10',
+  ])('tasks cannot call a release at %s', (url) => {
+    expect(refusal('delay', { ...delay, ...account, RELEASE_URL: url })).toContain(`RELEASE_URL is "${url}", which is not of its form.`);
+  });
+
+  test('tasks that publish by themselves need an account, and know no ledger', () => {
+    const handlerless = { ...delay, DELAY_MODE: 'handler-less' };
+    expect(refusal('delay', handlerless)).toBe('RELEASE_ACCOUNT is not set; DELAY_MODE=handler-less needs it');
+    expect(refusal('delay', { ...handlerless, ...account, DELAY_LEDGER: 'all' })).toMatch(/^DELAY_LEDGER=all needs DELAY_MODE=handler: /);
+    expect(readSettings('delay', { ...handlerless, ...account })).toMatchObject(account);
   });
 
   test.each(['http://user:secret@h', 'redis:user:secret@h', 'user:secret@h', 'redis//:se/secret@h', 'x://a:secret@b@h'])(
