@@ -1,4 +1,4 @@
-import express, { type Express, type Request } from 'express';
+import express, { type Express, type Request, type Response } from 'express';
 import type { createRelease } from '../src/shared/delay/release.ts';
 import { errorCodeOf, textOf } from '../src/shared/errors.ts';
 import type { Log, Meter } from '../src/shared/ports.ts';
@@ -36,9 +36,11 @@ export function createApp({ release, queues, verify, warmUp, log, meter }: AppPa
   const app = express().disable('x-powered-by');
   const names = new Set(queues.map((queue) => queue.slice(queue.lastIndexOf('/') + 1)));
   let isDraining = false;
-  // A kept connection would bring further tasks to an instance that is to end.
+  const unanswered = new Set<Response>();
   app.use((_request, response, next) => {
     if (isDraining) response.set('connection', 'close');
+    unanswered.add(response);
+    response.once('close', () => unanswered.delete(response));
     next();
   });
 
@@ -87,8 +89,10 @@ export function createApp({ release, queues, verify, warmUp, log, meter }: AppPa
     }
   });
   return Object.assign(app, {
+    /** A kept connection would bring further tasks to an instance that is to end. */
     drain() {
       isDraining = true;
+      for (const response of unanswered) if (!response.headersSent) response.set('connection', 'close');
     },
   });
 }

@@ -5,6 +5,7 @@ import type { DispatchedTask } from '../../src/shared/delay/release.ts';
 import type { Released } from '../../src/shared/delay/release-record.ts';
 import { ToolkitError } from '../../src/shared/errors.ts';
 import { silentLog } from '../../src/testing/doubles.ts';
+import { gate } from '../support/manual-system.ts';
 
 const task = { 'X-AppEngine-QueueName': 'q', 'X-AppEngine-TaskName': 't1' };
 let server: Server | undefined;
@@ -15,14 +16,19 @@ afterEach(async () => {
   await closed;
 });
 
-type Given = { readonly outcome?: Released | Error; readonly verify?: (token: string) => Promise<void> };
+type Given = {
+  readonly outcome?: Released | Error;
+  readonly release?: () => Promise<Released>;
+  readonly verify?: (token: string) => Promise<void>;
+};
 
 /** An app on a free port whose release answers or fails so. */
-async function setUp({ outcome = { kind: 'published', messageId: '7' }, verify }: Given = {}) {
+async function setUp({ outcome = { kind: 'published', messageId: '7' }, release: given, verify }: Given = {}) {
   const released: DispatchedTask[] = [];
   const forged: object[] = [];
   const release = async (dispatched: DispatchedTask) => {
     released.push(dispatched);
+    if (given) return given();
     if (outcome instanceof Error) throw outcome;
     return outcome;
   };
@@ -131,6 +137,23 @@ describe('POST /tasks/release', () => {
     expect(await connection()).toBe('keep-alive');
     app.drain();
     expect(await connection()).toBe('close');
+  });
+
+  test('keeps no connection of a task that was in hand then', async () => {
+    const [atWork, done] = [gate(), gate()];
+    const release = async (): Promise<Released> => {
+      atWork.open();
+      await done.opened;
+      return { kind: 'ended' };
+    };
+    const { app, origin } = await setUp({ release });
+    const answered = fetch(`${origin}/tasks/release`, { method: 'POST', body: '{}', headers: task });
+    await atWork.opened;
+    app.drain();
+    done.open();
+    const response = await answered;
+    await response.text();
+    expect([response.status, response.headers.get('connection')]).toEqual([200, 'close']);
   });
 });
 
