@@ -80,7 +80,7 @@ export function createApp({ release, queues, verify, warmUp, log, meter }: AppPa
     const about = { task: id, queue };
     try {
       const attempt = Number(headers.retries ?? 0) + 1;
-      const released = await release({ id, queue, body: String(request.body ?? ''), attempt });
+      const released = await release({ id, queue, body: taskTextOf(request.body), attempt });
       log[released.kind === 'deadLettered' ? 'warn' : 'debug']({ ...about, ...released }, 'released');
       response.sendStatus(released.kind === 'busy' ? 429 : 200);
     } catch (error) {
@@ -95,6 +95,13 @@ export function createApp({ release, queues, verify, warmUp, log, meter }: AppPa
       for (const response of unanswered) if (!response.headersSent) response.set('connection', 'close');
     },
   });
+}
+
+/** What the task carries, also where a parser in front of the app has read it already. */
+function taskTextOf(body: unknown): string {
+  if (typeof body === 'string') return body;
+  if (body === undefined) return '';
+  return Buffer.isBuffer(body) ? body.toString() : JSON.stringify(body);
 }
 
 const mayPass = (error: unknown): boolean => ['SERVICE_UNAVAILABLE', 'STORE_UNAVAILABLE'].includes(errorCodeOf(error) ?? '');

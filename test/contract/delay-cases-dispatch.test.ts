@@ -179,6 +179,7 @@ describe('48: a call of the release', () => {
   test.each([
     ['nothing in front of the app', undefined],
     ['express.raw() in front of the app', express.raw({ type: () => true })],
+    ['express.json() in front of the app', express.json()],
     ['express.text() in front of the app', express.text({ type: () => true })],
   ])('48: publishes binary data whole with %s', async (_, parser) => {
     const stack = await open({ ...(parser && { parser }) });

@@ -92,7 +92,7 @@ describe('push', () => {
     const warned: object[] = [];
     const log = { ...silentLog, warn: (fields: object, text: string) => void warned.push([text, fields]) };
     await createPush({ handle: async () => deadLetter('conflict', 'two bodies'), deadLetters: keptDeadLetters(), log })(request);
-    expect(warned).toEqual([['dead-lettered', { messageId: '5', traceId: undefined, reason: 'conflict', detail: 'two bodies' }]]);
+    expect(warned).toEqual([['dead letter', { messageId: '5', traceId: undefined, reason: 'conflict', detail: 'two bodies' }]]);
   });
 
   test('does not ack a dead letter that could not be stored', async () => {

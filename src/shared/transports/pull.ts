@@ -95,7 +95,10 @@ export function startPull({ subscription, handle, deadLetters, system, log, mete
   const verdictFor = async (taken: Taken): Promise<Verdict> => {
     const verdict = await handle(taken.message, taken.context);
     // Not acked after that, so it would be dead-lettered by its next delivery again.
-    if (verdict.kind === 'deadLetter' && taken.isExtended) await deadLetters.publish(taken.message, verdict);
+    if (verdict.kind === 'deadLetter' && taken.isExtended) {
+      await deadLetters.publish(taken.message, verdict);
+      log.warn({ ...aboutMessage(taken.message), reason: verdict.reason, detail: verdict.detail }, 'dead letter');
+    }
     return verdict;
   };
   const settle = (taken: Taken, verdict: Verdict) => {

@@ -40,7 +40,7 @@ export function createPush({ handle, deadLetters, log, strays }: PushParts): (re
       const verdict = await handle(message, { signal: new AbortController().signal });
       if (verdict.kind === 'deadLetter') {
         await deadLetters.publish(message, verdict);
-        log.warn({ ...about, reason: verdict.reason, detail: verdict.detail }, 'dead-lettered');
+        log.warn({ ...about, reason: verdict.reason, detail: verdict.detail }, 'dead letter');
       } else {
         log.debug({ ...about, reason: verdict.reason }, verdict.kind === 'nack' ? 'not acked' : 'acked');
       }
