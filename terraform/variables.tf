@@ -36,6 +36,11 @@ variable "labels" {
   description = "Labels of every resource that takes them."
   type        = map(string)
   default     = {}
+
+  validation {
+    condition     = alltrue([for name, value in var.labels : can(regex("^[\\p{Ll}\\p{Lo}][\\p{Ll}\\p{Lo}\\p{N}_-]{0,62}$", name)) && can(regex("^[\\p{Ll}\\p{Lo}\\p{N}_-]{0,63}$", value))])
+    error_message = "labels must have names of 1-63 and values of 0-63 lower-case letters, digits, underscores and hyphens; a name starts with a letter."
+  }
 }
 
 variable "enable_apis" {
@@ -176,6 +181,11 @@ variable "cache" {
     condition     = var.cache.version == null || can(regex("^(REDIS|VALKEY)_[0-9]+_[0-9X]+$", var.cache.version))
     error_message = "cache.version must be one as REDIS_7_2 or VALKEY_8_0."
   }
+
+  validation {
+    condition     = var.cache.vpc_connector == null || can(regex("^projects/[^/]+/locations/[^/]+/connectors/[^/]+$", var.cache.vpc_connector))
+    error_message = "cache.vpc_connector must be projects/PROJECT/locations/REGION/connectors/NAME."
+  }
 }
 
 # --- fifo -------------------------------------------------------------------
@@ -192,6 +202,11 @@ variable "fifo" {
     condition     = var.fifo.max_delivery_attempts == 0 || (var.fifo.max_delivery_attempts >= 5 && var.fifo.max_delivery_attempts <= 100)
     error_message = "fifo.max_delivery_attempts must be 0 or lie between 5 and 100."
   }
+
+  validation {
+    condition     = alltrue([for topic in var.fifo.relay_topics : can(regex("^(projects/[^/]+/topics/)?[A-Za-z][A-Za-z0-9._~+%-]{2,254}$", topic))])
+    error_message = "Each of fifo.relay_topics must be NAME or projects/PROJECT/topics/NAME."
+  }
 }
 
 # --- delay ------------------------------------------------------------------
@@ -207,6 +222,11 @@ variable "delay" {
   validation {
     condition     = contains(["handler", "handler-less"], var.delay.mode)
     error_message = "delay.mode must be handler or handler-less."
+  }
+
+  validation {
+    condition     = alltrue([for topic in var.delay.target_topics : can(regex("^(projects/[^/]+/topics/)?[A-Za-z][A-Za-z0-9._~+%-]{2,254}$", topic))])
+    error_message = "Each of delay.target_topics must be NAME or projects/PROJECT/topics/NAME."
   }
 }
 
@@ -226,6 +246,16 @@ variable "queues" {
   validation {
     condition     = var.queues.count >= 1 && var.queues.draining >= 0 && var.queues.count + var.queues.draining <= 100
     error_message = "queues.count must be 1 or more, draining 0 or more, and both together 100 at most."
+  }
+
+  validation {
+    condition     = alltrue([for number in [var.queues.count, var.queues.draining] : floor(number) == number])
+    error_message = "queues.count and draining must be whole numbers."
+  }
+
+  validation {
+    condition     = var.queues.region == null || can(regex("^[a-z]+-[a-z]+[0-9]+$", var.queues.region))
+    error_message = "queues.region must be the name of a region, as europe-west1; leave it out to have it follow App Engine, or region where there is none."
   }
 
   validation {
@@ -259,6 +289,11 @@ variable "app_engine" {
     max_instances  = optional(number, 10)
   })
   default = {}
+
+  validation {
+    condition     = var.app_engine.location == null || can(regex("^[a-z]+-[a-z]+[0-9]*$", var.app_engine.location))
+    error_message = "app_engine.location must be the name of a region, as europe-west1 or, as App Engine itself calls it, europe-west."
+  }
 
   validation {
     condition     = var.app_engine.service == null || can(regex("^[a-z][a-z0-9-]{0,62}$", var.app_engine.service))
@@ -297,6 +332,11 @@ variable "firestore" {
   validation {
     condition     = !(var.firestore.create && var.firestore.name == "(default)")
     error_message = "firestore.name is (default), which exists or is made by App Engine: set firestore.create = false to use it, or another firestore.name."
+  }
+
+  validation {
+    condition     = var.firestore.location == null || can(regex("^[a-z]+(-[a-z]+)?[0-9]+$", var.firestore.location))
+    error_message = "firestore.location must be the name of a region, as europe-west1, or of a multi-region, as eur3 or nam5."
   }
 
   validation {
@@ -380,6 +420,11 @@ variable "notification_channels" {
   description = "Full names of existing notification channels of Cloud Monitoring, whom alerts tell."
   type        = list(string)
   default     = []
+
+  validation {
+    condition     = alltrue([for channel in var.notification_channels : can(regex("^projects/[^/]+/notificationChannels/[^/]+$", channel))])
+    error_message = "Each of notification_channels must be projects/PROJECT/notificationChannels/ID."
+  }
 }
 
 variable "alerts" {

@@ -50,7 +50,7 @@ run "settings_of_the_user_are_passed_on" {
   variables {
     settings = {
       dedup   = { DEDUP_LEASE_MS = "60000", DEDUP_KEY = "payload:$.id" }
-      fifo    = { FIFO_ON_POISON = "divert", FIFO_LANE_TOPIC = "lane", SUBSCRIPTION = "ptk-fifo", DEDUP_MODE = "inbox" }
+      fifo    = { FIFO_ON_POISON = "divert", FIFO_LANE_TOPIC = "lane", FIFO_HOLD_MS = "30000", SUBSCRIPTION = "ptk-fifo", DEDUP_MODE = "inbox" }
       delay   = { DELAY_LEDGER = "all" }
       release = { DELAY_MAX_ATTEMPTS = "20" }
     }

@@ -67,6 +67,7 @@ run "keys_in_redis_need_no_database" {
 
   variables {
     dedup_backend = "redis"
+    cache         = { version = "REDIS_7_2" }
   }
 
   assert {

@@ -120,6 +120,17 @@ run "lease_below_the_ack_deadline" {
   expect_failures = [terraform_data.rules]
 }
 
+run "lease_of_fifo_below_the_ack_deadline" {
+  command = plan
+
+  variables {
+    features = { fifo = true }
+    settings = { fifo = { DEDUP_LEASE_MS = "59999" } }
+  }
+
+  expect_failures = [terraform_data.rules]
+}
+
 run "early_messages_that_use_up_their_attempts" {
   command = plan
 
@@ -187,7 +198,7 @@ run "queues_beside_app_engine" {
   expect_failures = [terraform_data.rules]
 }
 
-run "queues_beside_an_application_that_exists" {
+run "queues_beside_an_application_that_exists_in_another_region" {
   command = plan
 
   variables {
@@ -260,7 +271,7 @@ run "retries_without_a_pause" {
   command = plan
 
   variables {
-    subscription = { minimum_backoff_seconds = 0 }
+    subscription = { minimum_backoff_seconds = 0, maximum_backoff_seconds = 0 }
   }
 
   expect_failures = [check.retry_pace]
@@ -304,16 +315,6 @@ run "early_messages_that_park_take_any" {
   variables {
     features = { fifo = true }
     fifo     = { max_delivery_attempts = 7 }
-  }
-}
-
-run "the_ends_of_the_ranges" {
-  command = plan
-
-  variables {
-    functions    = { timeout_seconds = 600 }
-    subscription = { ack_deadline_seconds = 600, retention_seconds = 2678400, max_delivery_attempts = 5 }
-    name_prefix  = "abcdefghijklmno"
   }
 }
 

@@ -9,6 +9,7 @@ export type Deployment = {
   readonly terraform: Terraform;
   init(): Promise<readonly string[]>;
   validate(): Promise<readonly string[]>;
+  plan(): Promise<readonly string[]>;
   apply(): Promise<readonly string[]>;
   /** What was applied. */
   state(): Promise<Shown & { readonly outputs: Readonly<Record<string, unknown>> }>;
@@ -33,6 +34,7 @@ export function deploymentOf(binary: string, root: string, { folder, variables }
     terraform,
     init: () => step('init', ...plain),
     validate: () => step('validate', '-no-color'),
+    plan: () => step('plan', ...plain),
     apply: () => step('apply', '-auto-approve', ...plain),
     async state() {
       const { stdout } = await terraform.run('show', '-json');
