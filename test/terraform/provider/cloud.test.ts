@@ -37,6 +37,31 @@ describe('a project', () => {
     expect(cloud.all()).toHaveLength(2);
   });
 
+  test('has a version of App Engine replaced by one of the same id, whoever made that, and an application never', () => {
+    const version = { id: 'apps/p/services/default/versions/live', noop_on_destroy: true };
+    const cloud = cloudWith({ type: 'google_app_engine_application', values: { id: 'p', project: 'p' } });
+    cloud.create('google_app_engine_standard_app_version', version);
+    cloud.remove('google_app_engine_standard_app_version', version);
+    cloud.create('google_app_engine_standard_app_version', { ...version, runtime: 'nodejs24' });
+    expect(cloud.find('google_app_engine_standard_app_version', version.id)).toMatchObject({ runtime: 'nodejs24' });
+    expect(cloud.all('google_app_engine_standard_app_version')).toHaveLength(1);
+    expect(cloud.abandoned()).toHaveLength(1);
+    expect(() => cloud.create('google_app_engine_application', { id: 'p' })).toThrow('409: p already exists');
+  });
+
+  test('changes and deletes what was imported, and nothing that is not there', () => {
+    const held = (name: string) => ({ type: 'google_pubsub_topic', values: { name, project: 'p' } });
+    const cloud = cloudWith(held('changed'), held('deleted'));
+    const changed = { id: 'projects/p/topics/changed', name: 'changed', labels: { a: '1' } };
+    cloud.update('google_pubsub_topic', changed);
+    expect(cloud.all()).toEqual([{ type: 'google_pubsub_topic', values: changed }]);
+    expect(cloud.remove('google_pubsub_topic', { id: 'projects/p/topics/deleted' })).toBe('deleted');
+    expect(cloud.abandoned()).toEqual([]);
+    expect(() => cloud.update('google_pubsub_topic', { id: 'projects/p/topics/deleted' })).toThrow(
+      '404: projects/p/topics/deleted was not found',
+    );
+  });
+
   test('knows what it held before by its short name too', () => {
     const cloud = cloudWith({ type: 'google_pubsub_topic', values: { name: 'old', project: 'p' } });
     expect(cloud.find('google_pubsub_topic', 'projects/p/topics/old')).toMatchObject({ name: 'old' });

@@ -20,7 +20,10 @@ export type Cloud = {
 export type WritableCloud = Cloud & {
   /** @throws ApiError where there is one already, or where what it needs is not there */
   create(type: string, values: Values): void;
-  /** @throws ApiError where it is not there */
+  /**
+   * What was there before is Terraform's from then on: it was imported.
+   * @throws ApiError where it is not there
+   */
   update(type: string, values: Values): void;
   /**
    * Whether it is gone; else it stays by its own settings.
@@ -29,8 +32,10 @@ export type WritableCloud = Cloud & {
   remove(type: string, values: Values): 'deleted' | 'abandoned';
 };
 
-/** Created by a PATCH or granted: there may be one already. */
-const mayExist = (type: string) => type.endsWith('_iam_member') || type === 'google_project_service' || type === 'google_firestore_field';
+/** Created by a PATCH, granted, or, as a version of App Engine, put in the place of one of the same id: there may be one already. */
+const mayExist = (type: string) =>
+  type.endsWith('_iam_member') ||
+  ['google_project_service', 'google_firestore_field', 'google_app_engine_standard_app_version'].includes(type);
 
 /** What must be there before: type of it, and where its full name or its name stands. */
 const needs: Readonly<Record<string, readonly (readonly [type: string, name: (values: Values) => string])[]>> = {
@@ -86,15 +91,17 @@ export function createCloud(project: () => Project, existing: readonly Resource[
     },
     update(type, values) {
       const key = keyOf(type, values);
-      if (!resources.has(key)) throw new ApiError(`404: ${text(values.id)} was not found`);
+      if (!resources.has(key) && !outside.has(key)) throw new ApiError(`404: ${text(values.id)} was not found`);
+      outside.delete(key);
       resources.set(key, { type, values });
     },
     remove(type, values) {
       const key = keyOf(type, values);
       const reason = protectedBy(type, values);
       if (reason) throw new ApiError(`400: ${text(values.id)} cannot be deleted: ${reason}`);
-      const resource = resources.get(key);
+      const resource = resources.get(key) ?? outside.get(key);
       resources.delete(key);
+      outside.delete(key);
       if (type === 'google_cloud_tasks_queue') tombstones.add(key);
       if (!staysBehind(type, values)) return 'deleted';
       if (resource) outside.set(key, resource);
