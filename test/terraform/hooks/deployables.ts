@@ -29,11 +29,25 @@ export type Deployables = {
   stop(): Promise<void>;
 };
 
+/**
+ * Each begins when the one before it has ended, well or not. A deployable gives its database five seconds, in which it loads the client
+ * too: all at once on a busy machine would take longer for the loading alone.
+ */
+export function inTurn(): <T>(begin: () => Promise<T>) => Promise<T> {
+  let last: Promise<unknown> = Promise.resolve();
+  return (begin) => {
+    const mine = last.then(begin);
+    last = mine.catch(() => {});
+    return mine;
+  };
+}
+
 /** Real deployables of `npm run build`, with the environment that Terraform gave them and the emulators' addresses, and no more. */
 export function createDeployables({ emulator, appEnginePort, onLog }: DeployablesParts): Deployables {
   const services = new Map<string, Service>();
   const fronts = new Map<string, Front>();
   let appEngine: Running | undefined;
+  const start = inTurn();
   const lines = (resource: string) => (line: string) => {
     if (line.startsWith('{')) onLog?.(JSON.parse(line), resource);
   };
@@ -41,15 +55,17 @@ export function createDeployables({ emulator, appEnginePort, onLog }: Deployable
   const startFunction = async (values: Values, cloud: Cloud) => {
     const port = await freePort();
     const entryPoint = text(objectsOf(values.build_config)[0]?.entry_point);
-    const running = await run({
-      name: text(values.name),
-      script: framework,
-      args: [`--target=${entryPoint}`, `--port=${port}`],
-      cwd: join(deployed, 'functions'),
-      env: { ...functionEnvironment(values, cloud), FUNCTION_TARGET: entryPoint, PORT: String(port), ...emulator.env },
-      untilReady: () => untilAnswers(`http://127.0.0.1:${port}`),
-      onLine: lines(text(values.name)),
-    });
+    const starting = () =>
+      run({
+        name: text(values.name),
+        script: framework,
+        args: [`--target=${entryPoint}`, `--port=${port}`],
+        cwd: join(deployed, 'functions'),
+        env: { ...functionEnvironment(values, cloud), FUNCTION_TARGET: entryPoint, PORT: String(port), ...emulator.env },
+        untilReady: () => untilAnswers(`http://127.0.0.1:${port}`),
+        onLine: lines(text(values.name)),
+      });
+    const running = await start(starting);
     services.set(text(values.id), { running, port });
   };
   const frontOf = async (values: Values, cloud: Cloud): Promise<Front> => {
@@ -62,15 +78,17 @@ export function createDeployables({ emulator, appEnginePort, onLog }: Deployable
     const shell = text(objectsOf(values.entrypoint)[0]?.shell);
     const script = /^node (\S+)$/.exec(shell)?.[1];
     if (!script) throw new Error(`App Engine is to run "${shell}", which is not node FILE`);
-    appEngine = await run({
-      name: text(values.service),
-      script: join(deployed, 'appengine', script),
-      cwd: join(deployed, 'appengine'),
-      // App Engine itself tells an app its project.
-      env: { GOOGLE_CLOUD_PROJECT: text(values.project), ...texts(values.env_variables), PORT: String(appEnginePort), ...emulator.env },
-      untilReady: () => untilAnswers(`http://127.0.0.1:${appEnginePort}/healthz`),
-      onLine: lines(text(values.service)),
-    });
+    const starting = () =>
+      run({
+        name: text(values.service),
+        script: join(deployed, 'appengine', script),
+        cwd: join(deployed, 'appengine'),
+        // App Engine itself tells an app its project.
+        env: { GOOGLE_CLOUD_PROJECT: text(values.project), ...texts(values.env_variables), PORT: String(appEnginePort), ...emulator.env },
+        untilReady: () => untilAnswers(`http://127.0.0.1:${appEnginePort}/healthz`),
+        onLine: lines(text(values.service)),
+      });
+    appEngine = await start(starting);
   };
 
   return {

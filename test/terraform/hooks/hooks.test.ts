@@ -5,6 +5,7 @@ import { createCloud } from '../provider/cloud.ts';
 import type { Hook } from '../provider/hooks.ts';
 import type { Values } from '../provider/values.ts';
 import { type Clients, connectClients, duration } from './clients.ts';
+import { inTurn } from './deployables.ts';
 import { type Front, startFront } from './front.ts';
 import { pubsubHooks } from './pubsub.ts';
 import { fireJob } from './scheduler.ts';
@@ -108,6 +109,23 @@ describe('hooks', () => {
   ])('%j as a duration is %j', (written, read) => {
     expect(duration(written)).toEqual(read);
   });
+});
+
+test('deployables start one after the other, also after one that did not', async () => {
+  const start = inTurn();
+  const events: string[] = [];
+  const first = Promise.withResolvers<string>();
+  const started = [
+    start(() => first.promise),
+    start(async () => {
+      events.push('second');
+      return 'second';
+    }),
+  ];
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(events).toEqual([]);
+  first.reject(new Error('no answer'));
+  expect(await Promise.allSettled(started)).toMatchObject([{ reason: { message: 'no answer' } }, { value: 'second' }]);
 });
 
 describe('the front of a function', () => {
