@@ -23,6 +23,7 @@ export function casesOf(root: string): readonly Case[] {
     { name: 'defaults', folder: '.', variables: project },
     everyFeatureCase,
     { name: 'redis', folder: '.', variables: { ...project, dedup_backend: 'redis' } },
+    handlerLessCase,
     { name: 'valkey', folder: '.', variables: { ...project, dedup_backend: 'valkey' } },
     ...examples
       .filter((entry) => entry.isDirectory())
@@ -35,4 +36,16 @@ export const everyFeatureCase: Case = {
   name: 'every feature',
   folder: '.',
   variables: { project_id: projectId, features: everyFeature },
+};
+
+/** Tasks that publish by themselves, to a topic of a message's own choice too. */
+export const handlerLessCase: Case = {
+  name: 'handler-less',
+  folder: '.',
+  variables: {
+    project_id: projectId,
+    features: { dedup: false, delay: true },
+    delay: { mode: 'handler-less', target_topics: ['reminders'] },
+  },
+  existing: [{ type: 'google_pubsub_topic', values: { project: projectId, name: 'reminders' } }],
 };

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { type Case, everyFeatureCase, projectId } from './cases.ts';
+import { type Case, everyFeatureCase, handlerLessCase, projectId } from './cases.ts';
 import type { Edit } from './workspace.ts';
 
 /** A mistake that somebody could make, and the tier that must find it. */
@@ -15,6 +15,7 @@ export type Planted = {
 
 export const trees = {
   terraform: { root: join(import.meta.dirname, '..', '..', 'terraform'), deployed: everyFeatureCase },
+  handlerLess: { root: join(import.meta.dirname, '..', '..', 'terraform'), deployed: handlerLessCase },
   fifo: {
     root: join(import.meta.dirname, 'fixtures', 'fifo'),
     deployed: { name: 'fifo', folder: '.', variables: { project_id: projectId } } as Case,
@@ -100,6 +101,46 @@ export const plantedFaults: readonly Planted[] = [
     edits: [{ file: 'versions.tf', from: '">= 7.0.0, < 9.0.0"', to: '">= 7.0.0"' }],
     tier: 'A',
     says: /the version of google has no end/,
+  },
+  {
+    kind: 'payloads that stay for ever',
+    tree: 'terraform',
+    edits: [
+      {
+        file: 'firestore.indexes.json',
+        from: '"ptk-payloads", "fieldPath": "expireAt", "ttl": true',
+        to: '"ptk-payloads", "fieldPath": "expireAt", "ttl": false',
+      },
+    ],
+    tier: 'A',
+    says: /no field of ptk-payloads has a TTL/,
+  },
+  {
+    kind: 'a TTL that is not deployed',
+    tree: 'terraform',
+    edits: [
+      {
+        file: 'modules/firestore/main.tf',
+        from: 'for_each = each.value.ttl ?',
+        to: 'for_each = each.value.ttl && each.value.collectionGroup != "ptk-payloads" ?',
+      },
+    ],
+    tier: 'B',
+    says: /no google_firestore_field with ttl_config for ptk-payloads/,
+  },
+  {
+    kind: 'tasks of an account that may not publish to a target',
+    tree: 'handlerLess',
+    edits: [{ file: 'grants.tf', from: 'release = local.delay_topics', to: 'release = [local.topics.final]' }],
+    tier: 'B',
+    says: /ptk-release@\S+, as which its tasks publish, has no roles\/pubsub\.publisher on \S+\/reminders/,
+  },
+  {
+    kind: 'tasks of an account that their maker may not use',
+    tree: 'handlerLess',
+    edits: [{ file: 'modules/delay/main.tf', from: '"roles/iam.serviceAccountUser"', to: '"roles/iam.serviceAccountViewer"' }],
+    tier: 'B',
+    says: /ptk-delay@\S+ has no roles\/iam\.serviceAccountUser on ptk-release@/,
   },
   {
     kind: 'no grant on the dead-letter topic',

@@ -9,6 +9,13 @@ const mayInvoke = (world: World, service: string, email: string): boolean =>
       values.role === 'roles/run.invoker' && values.member === `serviceAccount:${email}` && isSame(textOf(values.name), service),
   );
 
+/** Whether an account may publish to a topic, as far as this deployment grants it. */
+export const mayPublish = (world: World, topic: string, email: string): boolean =>
+  grants(world, 'google_pubsub_topic_iam_member').some(
+    ({ values }) =>
+      values.role === 'roles/pubsub.publisher' && values.member === `serviceAccount:${email}` && isSame(textOf(values.topic), topic),
+  );
+
 /** Have something finer than the project, so a grant on the project is too much. */
 const finer = /^roles\/(pubsub|storage|cloudtasks|run|secretmanager|iam|cloudfunctions)\./;
 /** Have nothing finer, and a condition that names the one resource. */
@@ -76,6 +83,28 @@ export const identityRules: readonly Rule[] = [
                 ),
             )
             .map((queue) => `${address}: ${serviceAccount} has no roles/cloudtasks.enqueuer on ${queue}`);
+        }),
+  },
+  {
+    name: 'tasks that publish by themselves do so as an account that may, and that their maker may act as',
+    findings: (world) =>
+      deployedIn(world)
+        .filter(({ kind, environment }) => kind === 'delay' && environment.DELAY_MODE === 'handler-less')
+        .flatMap(({ address, serviceAccount, environment }) => {
+          const email = environment.RELEASE_ACCOUNT ?? '';
+          const topics = [environment.FINAL_TOPIC ?? '', ...(environment.TARGET_TOPICS ?? '').split(',')].filter((topic) => topic !== '');
+          const actsAs = grants(world, 'google_service_account_iam_member').some(
+            ({ values }) =>
+              values.role === 'roles/iam.serviceAccountUser' &&
+              values.member === `serviceAccount:${serviceAccount}` &&
+              isSame(textOf(values.service_account_id), email),
+          );
+          return [
+            ...(actsAs ? [] : [`${address}: ${serviceAccount} has no roles/iam.serviceAccountUser on ${email}`]),
+            ...topics
+              .filter((topic) => !mayPublish(world, topic, email))
+              .map((topic) => `${address}: ${email}, as which its tasks publish, has no roles/pubsub.publisher on ${topic}`),
+          ];
         }),
   },
 ];

@@ -1,4 +1,4 @@
-import { deployedIn } from './deployables.ts';
+import { type Deployable, deployedIn } from './deployables.ts';
 import { type Fields, type Rule, textOf, type World } from './world.ts';
 
 /** The content of a `firestore.indexes.json`, as far as Terraform deploys it. */
@@ -12,6 +12,20 @@ export type Definitions = {
 
 const signature = (collection: string, fields: readonly (readonly [path: string, order: string])[]): string =>
   `${collection}: ${fields.map(([path, order]) => `${path} ${order}`).join(', ')}`;
+
+/** Where each deployable writes records that Firestore itself is to remove. */
+const endingCollections: Readonly<Record<Deployable, readonly string[]>> = {
+  dedup: ['ptk-dedup'],
+  fifo: ['ptk-dedup', 'ptk-outbox'],
+  delay: ['ptk-delays', 'ptk-payloads', 'ptk-lateness'],
+  appengine: ['ptk-delays', 'ptk-payloads', 'ptk-lateness'],
+};
+
+/** What a `firestore.indexes.json` lacks, whatever of it a deployment takes. */
+export const endlessIn = ({ fieldOverrides }: Definitions): readonly string[] =>
+  [...new Set(Object.values(endingCollections).flat())]
+    .filter((collection) => !fieldOverrides.some(({ collectionGroup, ttl }) => collectionGroup === collection && ttl))
+    .map((collection) => `no field of ${collection} has a TTL`);
 
 /** Collections that only the fifo function and publishers with numbers query. */
 const needIndexes = (world: World): boolean => deployedIn(world).some(({ kind }) => kind === 'fifo');
@@ -50,7 +64,7 @@ export const indexRules = (definitions: Definitions): readonly Rule[] => [
         .all('google_firestore_field')
         .filter(({ values }) => Array.isArray(values.ttl_config) && values.ttl_config.length > 0);
       const collections = deployedIn(world).flatMap(({ kind, environment }) =>
-        kind === 'dedup' || kind === 'fifo' ? [`${environment.COLLECTION_PREFIX ?? ''}ptk-dedup`] : [],
+        endingCollections[kind].map((collection) => `${environment.COLLECTION_PREFIX ?? ''}${collection}`),
       );
       return [...new Set(collections)]
         .filter((collection) => !ending.some(({ values }) => values.collection === collection))

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { rules } from './all.ts';
 import { type Address, soundResources, worldWith } from './sound-world.ts';
-import { type Fields, worldOf } from './world.ts';
+import { type Applied, type Fields, worldOf } from './world.ts';
 
 const findings = (world = worldWith()) => rules.flatMap((rule) => rule.findings(world));
 
@@ -27,6 +27,23 @@ const delayEnvironment = (change: Fields): Changes => ({
     service_config: [{ ...delayService, environment_variables: { ...delayService.environment_variables, ...change } }],
   },
 });
+
+const handlerLessGrants: readonly Applied[] = [
+  ...['final', 'target'].map((topic) => ({
+    address: topic,
+    type: 'google_pubsub_topic_iam_member',
+    values: { topic, role: 'roles/pubsub.publisher', member: 'serviceAccount:release@p.iam.gserviceaccount.com' },
+  })),
+  {
+    address: 'account',
+    type: 'google_service_account_iam_member',
+    values: {
+      service_account_id: 'projects/p/serviceAccounts/release@p.iam.gserviceaccount.com',
+      role: 'roles/iam.serviceAccountUser',
+      member: 'serviceAccount:enqueuer@p.iam.gserviceaccount.com',
+    },
+  },
+];
 
 /** What is changed, and the one finding that must come of it; where there is none, the other side of the limit. */
 const cases: (readonly [what: string, changes: Changes, finding?: string])[] = [
@@ -160,7 +177,12 @@ const cases: (readonly [what: string, changes: Changes, finding?: string])[] = [
     'worker@p.iam.gserviceaccount.com has no roles/pubsub.publisher on out',
   ],
   ['no index', { 'google_firestore_index.c': null }, 'no google_firestore_index for ptk-parked: consumer ASCENDING, dueAt ASCENDING'],
-  ['no TTL policy', { 'google_firestore_field.ttl': null }, 'no google_firestore_field with ttl_config for ptk-dedup'],
+  ['no TTL policy', { 'google_firestore_field.dedup': null }, 'no google_firestore_field with ttl_config for ptk-dedup'],
+  [
+    'payloads that stay for ever',
+    { 'google_firestore_field.payloads': { ttl_config: [] } },
+    'no google_firestore_field with ttl_config for ptk-payloads',
+  ],
 ];
 
 describe('the rules', () => {
@@ -177,6 +199,31 @@ describe('the rules', () => {
   test('a function to which nothing pushes', () => {
     const world = worldWith({ 'google_pubsub_subscription.later': null });
     expect(findings(world)).toContain('google_cloudfunctions2_function.delay: nothing pushes to it');
+  });
+
+  test.each<{ what: string; lost?: string; finding?: string }>([
+    { what: 'may do all that they must' },
+    { what: 'have no topic', lost: 'final', finding: 'release@p.iam.gserviceaccount.com, as which its tasks publish, has no' },
+    { what: 'lack one of the targets', lost: 'target', finding: 'has no roles/pubsub.publisher on projects/p/topics/target' },
+    {
+      what: 'are of an account that their maker may not use',
+      lost: 'account',
+      finding: 'enqueuer@p.iam.gserviceaccount.com has no roles/iam.serviceAccountUser on release@p',
+    },
+  ])('tasks that publish by themselves and $what', ({ lost, finding }) => {
+    const told = {
+      DELAY_MODE: 'handler-less',
+      RELEASE_ACCOUNT: 'release@p.iam.gserviceaccount.com',
+      FINAL_TOPIC: 'projects/p/topics/final',
+    };
+    const world = worldWith(
+      {
+        ...delayEnvironment({ ...told, TARGET_TOPICS: 'projects/p/topics/target' }),
+        'google_app_engine_standard_app_version.release': null,
+      },
+      handlerLessGrants.filter(({ address }) => address !== lost),
+    );
+    expect(findings(world)).toEqual(finding === undefined ? [] : [expect.stringContaining(finding)]);
   });
 
   test('an index that no query needs', () => {

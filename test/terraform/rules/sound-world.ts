@@ -13,6 +13,7 @@ const index = (collection: string, ...fields: readonly string[]): Fields => ({
   collection,
   fields: [...fields.map((field_path) => ({ field_path, order: 'ASCENDING' })), { field_path: '__name__', order: 'ASCENDING' }],
 });
+const ending = (collection: string): Fields => ({ collection, ttl_config: [{ state: 'ACTIVE' }] });
 const job = (path: string): Fields => ({ name: path, http_target: [{ uri: `${uri}/${path}`, oidc_token: oidc }] });
 
 /** A fifo function, and a delay function with its App Engine service, as they are after apply. Every rule holds. */
@@ -111,7 +112,11 @@ export const soundResources = {
   'google_cloud_scheduler_job.sweep': job('sweep'),
   'google_cloud_scheduler_job.relay': job('relay'),
   'google_firestore_database.main': { name: 'ptk' },
-  'google_firestore_field.ttl': { collection: 'ptk-dedup', ttl_config: [{ state: 'ACTIVE' }] },
+  'google_firestore_field.dedup': ending('ptk-dedup'),
+  'google_firestore_field.outbox': ending('ptk-outbox'),
+  'google_firestore_field.delays': ending('ptk-delays'),
+  'google_firestore_field.payloads': ending('ptk-payloads'),
+  'google_firestore_field.lateness': ending('ptk-lateness'),
   'google_firestore_index.a': index('ptk-outbox', 'state', 'stream', 'nextAttemptAt'),
   'google_firestore_index.b': index('ptk-outbox', 'state', 'stream', 'epoch', 'seq'),
   'google_firestore_index.c': index('ptk-parked', 'consumer', 'dueAt'),

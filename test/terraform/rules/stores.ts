@@ -1,5 +1,6 @@
 import { deployedIn } from './deployables.ts';
-import { blockOf, type Fields, isSame, type Rule, secondsOf, textOf, type World } from './world.ts';
+import { mayPublish } from './identities.ts';
+import { blockOf, type Fields, type Rule, secondsOf, textOf, type World } from './world.ts';
 
 /** App Engine calls two regions by other names than the rest of the cloud. */
 const aliases: Readonly<Record<string, string>> = { 'europe-west': 'europe-west1', 'us-central': 'us-central1' };
@@ -104,11 +105,3 @@ export const storeRules: readonly Rule[] = [
       }),
   },
 ];
-
-const mayPublish = (world: World, topic: string, email: string): boolean =>
-  world
-    .all('google_pubsub_topic_iam_member')
-    .some(
-      ({ values }) =>
-        values.role === 'roles/pubsub.publisher' && values.member === `serviceAccount:${email}` && isSame(textOf(values.topic), topic),
-    );

@@ -1,8 +1,11 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { misfits } from '../hcl/fits-schema.ts';
 import { lintRules } from '../hcl/lint.ts';
 import { unresolved } from '../hcl/references.ts';
 import { declaredIn, expressionsIn, labelledIn, readTree, type Tree, textsIn } from '../hcl/tree.ts';
 import { declaredNames } from '../rules/environment.ts';
+import { type Definitions, endlessIn } from '../rules/indexes.ts';
 import type { Check } from './check.ts';
 
 /** What can be told of a folder of HCL without Terraform. */
@@ -25,7 +28,16 @@ export async function tierA(root: string): Promise<readonly Check[]> {
     ...lintRules.flatMap(({ name, findings }) => each(name, (module) => findings(module, tree))),
     check('tests and example values set variables that there are', strangeVariables(tree)),
     check('every environment name is one that the code declares', strangeNames(tree)),
+    check('every collection whose records end has a TTL policy', endless(root)),
   ];
+}
+
+/** A tree of its own definitions is looked at; one without takes them from elsewhere. */
+function endless(root: string): readonly string[] {
+  const file = 'firestore.indexes.json';
+  if (!existsSync(join(root, file))) return [];
+  const definitions = JSON.parse(readFileSync(join(root, file), 'utf8')) as Definitions;
+  return endlessIn(definitions).map((reason) => `${file}: ${reason}`);
 }
 
 function strangeVariables({ modules, tests, examples }: Tree): readonly string[] {
