@@ -103,6 +103,13 @@ export const plantedFaults: readonly Planted[] = [
     says: /the version of google has no end/,
   },
   {
+    kind: 'a limit that no test shows',
+    tree: 'terraform',
+    edits: [{ file: 'tests/rules.tftest.hcl', from: 'expect_failures = [check.retry_pace]', to: '' }],
+    tier: 'A',
+    says: /check\.retry_pace has 1 conditions; the tests expect 0 failures/,
+  },
+  {
     kind: 'payloads that stay for ever',
     tree: 'terraform',
     edits: [

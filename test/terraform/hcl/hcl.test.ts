@@ -150,6 +150,29 @@ describe('HCL that is wrong', () => {
     );
   });
 
+  test('an input that is refused, and no test that shows it', async () => {
+    const limit = (name: string) => `  validation {\n    condition = var.a > 1\n    error_message = "${name} is too small."\n  }\n`;
+    const variable = (limits: string) => `variable "a" {\n  type = number\n  description = "A."\n${limits}}\n`;
+    const check = 'check "c" {\n  assert {\n    condition = var.a > 2\n    error_message = "Small."\n  }\n}\n';
+    const ruled =
+      'resource "terraform_data" "r" {\n  lifecycle {\n    precondition {\n      condition = var.a > 3\n      error_message = "Small."\n    }\n  }\n}\n';
+    const run = (name: string, ...failing: readonly string[]) => `run "${name}" {\n  expect_failures = [${failing.join(', ')}]\n}\n`;
+    const found = (limits: string, runs: string) => findings({ 'main.tf': variable(limits) + check + ruled, 'tests/a.tftest.hcl': runs });
+    const rest = run('rest', 'check.c', 'terraform_data.r');
+    expect(await found(limit('a'), rest + run('low', 'var.a'))).toEqual([]);
+    expect(await found(limit('a'), rest)).toEqual(['main.tf: var.a has 1 conditions; the tests expect 0 failures of it']);
+    expect(await found(limit('a') + limit('a'), rest + run('low', 'var.a'))).toEqual([
+      'main.tf: var.a has 2 conditions; the tests expect 1 failures of it',
+    ]);
+    expect(await found(limit('a'), run('low', 'var.a'))).toEqual([
+      'main.tf: check.c has 1 conditions; the tests expect 0 failures of it',
+      'main.tf: terraform_data.r has 1 conditions; the tests expect 0 failures of it',
+    ]);
+    expect(await found(limit('It'), rest + run('low', 'var.a'))).toEqual([
+      'main.tf: a message of var.a does not name it: It is too small.',
+    ]);
+  });
+
   test('tests and example values of variables that there are not', async () => {
     const variable = `variable "a" {\n  type = string\n  description = "A."\n}\n${topic('  name = var.a')}`;
     const found = (files: Readonly<Record<string, string>>) => findings({ 'main.tf': variable, ...files });

@@ -4,6 +4,7 @@ import { misfits } from '../hcl/fits-schema.ts';
 import { lintRules } from '../hcl/lint.ts';
 import { unresolved } from '../hcl/references.ts';
 import { declaredIn, expressionsIn, labelledIn, readTree, type Tree, textsIn } from '../hcl/tree.ts';
+import { nameless, untested } from '../hcl/untested.ts';
 import { declaredNames } from '../rules/environment.ts';
 import { type Definitions, endlessIn } from '../rules/indexes.ts';
 import type { Check } from './check.ts';
@@ -27,6 +28,8 @@ export async function tierA(root: string): Promise<readonly Check[]> {
     ...each('every reference is to something', (module) => unresolved(module, tree)),
     ...lintRules.flatMap(({ name, findings }) => each(name, (module) => findings(module, tree))),
     check('tests and example values set variables that there are', strangeVariables(tree)),
+    check('every validation, check and precondition is made to fail by a test', untested(tree)),
+    check('every message of a validation names its variable', nameless(tree)),
     check('every environment name is one that the code declares', strangeNames(tree)),
     check('every collection whose records end has a TTL policy', endless(root)),
   ];
