@@ -1,9 +1,10 @@
 import { describe, expect, test } from 'vitest';
-import { plantedFaults, trees } from './planted.ts';
+import { plantedFaults } from './planted.ts';
 import { needTerraform, terraform } from './terraform-needed.ts';
 import { failed } from './tiers/check.ts';
 import { createPlanting } from './tiers/planting.ts';
 import { tierA } from './tiers/tier-a.ts';
+import { trees } from './trees.ts';
 import { copyOf } from './workspace.ts';
 
 const { missed } = createPlanting(terraform);

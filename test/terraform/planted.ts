@@ -1,26 +1,4 @@
-import { join } from 'node:path';
-import { type Case, everyFeatureCase, handlerLessCase, projectId } from './cases.ts';
-import type { Edit } from './workspace.ts';
-
-/** A mistake that somebody could make, and the tier that must find it. */
-export type Planted = {
-  readonly kind: string;
-  /** Where it is made: `terraform/`, or a deployment of the tests where `terraform/` has not yet what it needs. */
-  readonly tree: keyof typeof trees;
-  readonly edits: readonly Edit[];
-  readonly tier: 'A' | 'B';
-  /** What one finding says, and no finding of the tree without the fault. */
-  readonly says: RegExp;
-};
-
-export const trees = {
-  terraform: { root: join(import.meta.dirname, '..', '..', 'terraform'), deployed: everyFeatureCase },
-  handlerLess: { root: join(import.meta.dirname, '..', '..', 'terraform'), deployed: handlerLessCase },
-  fifo: {
-    root: join(import.meta.dirname, 'fixtures', 'fifo'),
-    deployed: { name: 'fifo', folder: '.', variables: { project_id: projectId } } as Case,
-  },
-} as const satisfies Record<string, { readonly root: string; readonly deployed: Case }>;
+import type { Planted } from './trees.ts';
 
 const functionModule = 'modules/functions/main.tf';
 const subscriptionModule = 'modules/subscription/main.tf';
@@ -101,6 +79,19 @@ export const plantedFaults: readonly Planted[] = [
     edits: [{ file: 'versions.tf', from: '">= 7.0.0, < 9.0.0"', to: '">= 7.0.0"' }],
     tier: 'A',
     says: /the version of google has no end/,
+  },
+  {
+    kind: 'what only a later Terraform takes',
+    tree: 'terraform',
+    edits: [
+      {
+        file: 'variables.tf',
+        from: 'var.functions.timeout_seconds <= 600',
+        to: 'var.functions.timeout_seconds <= var.subscription.ack_deadline_seconds',
+      },
+    ],
+    tier: 'A',
+    says: /a validation of var\.functions reads another variable/,
   },
   {
     kind: 'a limit that no test shows',

@@ -24,8 +24,8 @@ export type Terraform = {
   run(...args: readonly string[]): Promise<Outcome>;
 };
 
-/** Longest for one command: every provider is in this process. */
-const timeoutMs = 120_000;
+/** Longest for one command. `test` plans more than a hundred times, which takes minutes where others use the machine. */
+const timeoutMs = 600_000;
 
 /** Terraform in a folder, with providers that run already and without registry, settings of the user or a call home. */
 export function terraformIn(binary: string, folder: string, env: Readonly<Record<string, string>>): Terraform {

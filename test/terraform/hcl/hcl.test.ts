@@ -117,6 +117,22 @@ describe('HCL that is wrong', () => {
       'resource "google_project_iam_member" "main" {\n  project = "p"\n  role = "roles/owner"\n  member = "user:a@b.c"\n}\n',
       'roles/owner',
     ],
+    ['a block of a later version', 'ephemeral "google_service_account_key" "main" {\n}\n', 'ephemeral is of a later version'],
+    [
+      'a validation across variables',
+      `variable "a" {\n  type = number\n  description = "A."\n  validation {\n    condition = var.a > var.b\n    error_message = "a is small."\n  }\n}\nvariable "b" {\n  type = number\n  description = "B."\n}\n`,
+      'a validation of var.a reads another variable, which is of a later version',
+    ],
+    [
+      'a variable that is kept nowhere',
+      `variable "a" {\n  type = string\n  description = "A."\n  ephemeral = true\n}\n${topic('  name = var.a')}`,
+      'var.a is ephemeral',
+    ],
+    [
+      'a function of a provider',
+      topic('  name = provider::google::name_from_id("a/b")'),
+      'provider::google::name_from_id("a/b") is of a later version',
+    ],
     [
       'an environment name of nobody',
       'output "a" {\n  description = "A."\n  value = { SINKS = "a", SINK = "b" }\n}\n',

@@ -1,5 +1,5 @@
 import { usedIn } from './references.ts';
-import { declaredIn, labelledIn, localsOf, type Module, type Tree, textsIn } from './tree.ts';
+import { declaredIn, expressionsIn, labelledIn, localsOf, type Module, type Tree, textsIn } from './tree.ts';
 
 export type LintRule = { readonly name: string; readonly findings: (module: Module, tree: Tree) => readonly string[] };
 
@@ -7,6 +7,8 @@ const snakeCase = /^[a-z][a-z0-9_]*$/;
 /** What is applied by itself, and not called by another module. */
 const isRoot = (module: Module, { modules }: Tree): boolean => /^(\.|examples\/[^/]+)$/.test(module.folder) || modules.length === 1;
 const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
+/** Blocks of a file that Terraform and OpenTofu 1.7 both have. */
+const knownBlocks = 'terraform provider variable output locals module resource data check moved import removed'.split(' ');
 const every = (module: Module) => module.files.flatMap(({ path, configuration }) => textsIn(configuration).map((text) => ({ path, text })));
 
 /** A version range with an end: a later major version may change what a resource means. */
@@ -77,6 +79,26 @@ export const lintRules: readonly LintRule[] = [
       ];
       return [...others, ...loose, ...missing];
     },
+  },
+  {
+    name: 'nothing needs a later Terraform or OpenTofu than 1.7',
+    findings: (module) => [
+      ...module.files.flatMap(({ path, configuration }) =>
+        Object.keys(configuration)
+          .filter((kind) => !knownBlocks.includes(kind))
+          .map((kind) => `${path}: ${kind} is of a later version`),
+      ),
+      ...labelledIn(module, 'variable').flatMap(({ name, path, body }) => [
+        ...(body.ephemeral === undefined ? [] : [`${path}: var.${name} is ephemeral, which is of a later version`]),
+        ...(textsIn(body.validation).some((text) => text.replaceAll(new RegExp(`\\bvar\\.${name}\\b`, 'g'), '').includes('var.'))
+          ? [`${path}: a validation of var.${name} reads another variable, which is of a later version`]
+          : []),
+      ]),
+      ...every(module)
+        .flatMap(({ path, text }) => expressionsIn(text).map((expression) => ({ path, expression })))
+        .filter(({ expression }) => /\bprovider::|\btemplatestring\(/.test(expression))
+        .map(({ path, expression }) => `${path}: ${expression} is of a later version`),
+    ],
   },
   {
     name: 'only a root configures a provider',

@@ -1,4 +1,4 @@
-import { type Planted, trees } from '../planted.ts';
+import { type Planted, trees } from '../trees.ts';
 import { copyOf } from '../workspace.ts';
 import { tierA } from './tier-a.ts';
 import { findingsOf } from './tier-b.ts';
