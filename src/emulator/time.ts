@@ -47,7 +47,7 @@ async function turns(): Promise<void> {
 
 /** One timer of Node's for all: thousands of leases come and go each second, and hardly one of them runs out. */
 export function realTime(): Time {
-  const timers = timerHeap();
+  const timers = timerHeap<() => void>();
   const { underWay, track } = trackedWork();
   const nowMs = () => Date.now();
   let armed: { readonly timer: NodeJS.Timeout; readonly dueAtMs: number } | undefined;
@@ -66,15 +66,15 @@ export function realTime(): Time {
   const fire = () => {
     armed = undefined;
     try {
-      for (let due = timers.take(nowMs()); due; due = timers.take(nowMs())) due.run();
+      for (let due = timers.take(nowMs()); due; due = timers.take(nowMs())) due.value();
     } finally {
       arm();
     }
   };
   const at = (dueAtMs: number, run: () => void) => {
-    const cancel = timers.add(dueAtMs, run);
+    const timer = timers.add(dueAtMs, run);
     arm();
-    return cancel;
+    return () => timers.cancel(timer);
   };
   return {
     nowMs,
@@ -101,7 +101,7 @@ const patienceMs = 250;
 
 export function manualTime(startAtMs = Date.UTC(2026, 0, 1)): ManualTime {
   let nowMs = startAtMs;
-  const timers = timerHeap();
+  const timers = timerHeap<() => void>();
   const { underWay, track } = trackedWork();
 
   const quiet = async () => {
@@ -120,16 +120,20 @@ export function manualTime(startAtMs = Date.UTC(2026, 0, 1)): ManualTime {
     await quiet();
     for (let due = timers.take(untilMs); due; due = timers.take(untilMs)) {
       nowMs = Math.max(nowMs, due.dueAtMs);
-      due.run();
+      due.value();
       await quiet();
     }
     nowMs = Math.max(nowMs, untilMs);
   };
+  const at = (dueAtMs: number, run: () => void) => {
+    const timer = timers.add(dueAtMs, run);
+    return () => timers.cancel(timer);
+  };
   return {
     nowMs: () => nowMs,
     monotonicMs: () => nowMs,
-    at: timers.add,
-    after: (delayMs, run) => timers.add(nowMs + delayMs, run),
+    at,
+    after: (delayMs, run) => at(nowMs + delayMs, run),
     track,
     advance: (ms) => runUntil(nowMs + ms),
     settled: () => runUntil(nowMs),

@@ -1,24 +1,25 @@
-/** Timers by their due instant, and those of one instant in the order of their making. */
-export type TimerHeap = {
-  /** Returns the cancel; a cancelled timer holds nothing back from the garbage collector. */
-  add(dueAtMs: number, run: () => void): () => void;
+/** What waits, by its due instant, and that of one instant in the order of its coming. */
+export type TimerHeap<Value> = {
+  add(dueAtMs: number, value: Value): Timer<Value>;
+  /** A cancelled timer holds nothing back from the garbage collector; one that was taken stays as it is. */
+  cancel(timer: Timer<Value>): void;
   /** When the first is due. */
   nextAtMs(): number | undefined;
   /** Takes the first if it is due by then. */
-  take(untilMs: number): { readonly dueAtMs: number; readonly run: () => void } | undefined;
+  take(untilMs: number): { readonly dueAtMs: number; readonly value: Value } | undefined;
   clear(): void;
 };
 
-type Timer = { readonly dueAtMs: number; readonly serial: number; run: (() => void) | undefined };
+export type Timer<Value> = { readonly dueAtMs: number; readonly serial: number; value: Value | undefined };
 
-const isBefore = (left: Timer, right: Timer) =>
+const isBefore = (left: Timer<unknown>, right: Timer<unknown>) =>
   left.dueAtMs < right.dueAtMs || (left.dueAtMs === right.dueAtMs && left.serial < right.serial);
 
 /** Most leases end by an ack long before they are due, so cancelled timers are swept out once they are the larger half. */
 const leastSwept = 1_000;
 
-export function timerHeap(): TimerHeap {
-  let heap: Timer[] = [];
+export function timerHeap<Value>(): TimerHeap<Value> {
+  let heap: Timer<Value>[] = [];
   let cancelled = 0;
   let serials = 0;
 
@@ -59,12 +60,12 @@ export function timerHeap(): TimerHeap {
     return first;
   };
   const sweep = () => {
-    heap = heap.filter(({ run }) => run);
+    heap = heap.filter(({ value }) => value !== undefined);
     cancelled = 0;
     for (let at = heap.length >> 1; at >= 0; at--) sink(at);
   };
-  const firstAlive = (): Timer | undefined => {
-    while (heap[0] && !heap[0].run) {
+  const firstAlive = (): Timer<Value> | undefined => {
+    while (heap[0] && heap[0].value === undefined) {
       takeFirst();
       cancelled -= 1;
     }
@@ -72,27 +73,28 @@ export function timerHeap(): TimerHeap {
   };
 
   return {
-    add(dueAtMs, run) {
-      const timer: Timer = { dueAtMs, serial: serials++, run };
+    add(dueAtMs, value) {
+      const timer: Timer<Value> = { dueAtMs, serial: serials++, value };
       rise(heap.push(timer) - 1);
-      return () => {
-        if (!timer.run) return;
-        timer.run = undefined;
-        cancelled += 1;
-        if (cancelled > leastSwept && cancelled * 2 > heap.length) sweep();
-      };
+      return timer;
+    },
+    cancel(timer) {
+      if (timer.value === undefined) return;
+      timer.value = undefined;
+      cancelled += 1;
+      if (cancelled > leastSwept && cancelled * 2 > heap.length) sweep();
     },
     nextAtMs: () => firstAlive()?.dueAtMs,
     take(untilMs) {
       const first = firstAlive();
-      if (!first?.run || first.dueAtMs > untilMs) return undefined;
+      if (first?.value === undefined || first.dueAtMs > untilMs) return undefined;
       takeFirst();
-      const { dueAtMs, run } = first;
-      first.run = undefined;
-      return { dueAtMs, run };
+      const { dueAtMs, value } = first;
+      first.value = undefined;
+      return { dueAtMs, value };
     },
     clear() {
-      for (const timer of heap) timer.run = undefined;
+      for (const timer of heap) timer.value = undefined;
       heap = [];
       cancelled = 0;
     },

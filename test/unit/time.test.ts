@@ -91,14 +91,14 @@ test('a hundred thousand timers run in order of their instants, those of one ins
   const random = seededRandom(3);
   const expected: [number, number][] = [];
   const ran: [number, number][] = [];
-  const heap = timerHeap();
+  const heap = timerHeap<number>();
   for (let made = 0; made < 100_000; made++) {
     const dueAtMs = Math.floor(random() * 1_000);
-    const cancel = heap.add(dueAtMs, () => void ran.push([dueAtMs, made]));
-    if (random() < 0.7) cancel();
+    const timer = heap.add(dueAtMs, made);
+    if (random() < 0.7) heap.cancel(timer);
     else expected.push([dueAtMs, made]);
   }
-  for (let due = heap.take(2_000); due; due = heap.take(2_000)) due.run();
+  for (let due = heap.take(2_000); due; due = heap.take(2_000)) ran.push([due.dueAtMs, due.value]);
   expect(ran).toEqual(expected.sort(([left, first], [right, second]) => left - right || first - second));
 });
 

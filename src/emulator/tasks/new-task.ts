@@ -3,7 +3,7 @@ import { invalidArgument } from '../grpc.ts';
 import { type Seconds, toMs } from './instant.ts';
 import { type QueueName, quoted } from './names.ts';
 import type { Routing } from './queue-settings.ts';
-import type { AppEngineHttpRequest, HttpRequest, Method, Target, Task, TaskBytes } from './task.ts';
+import type { AppEngineHttpRequest, HttpRequest, Method, Target, Task } from './task.ts';
 
 /** google.cloud.tasks.v2.Task as a client sends it. */
 export type TaskRequest = {
@@ -66,9 +66,14 @@ function checkTarget({ appEngineHttpRequest, httpRequest }: TaskRequest, queue: 
         `HttpRequest.url must be an http or https URL of at most ${urlLimit} characters; it has ${url.length}: ${quoted(url)}`,
       );
     }
-    return {
-      httpRequest: checkPayload(httpRequest, url, httpLimits, /^(host|content-length|user-agent|x-(google|appengine|cloudtasks)-.*)$/),
-    };
+    const { httpMethod, headers, body } = checkPayload(
+      httpRequest,
+      url,
+      httpLimits,
+      /^(host|content-length|user-agent|x-(google|appengine|cloudtasks)-.*)$/,
+    );
+    const { oidcToken = null, oauthToken = null } = httpRequest;
+    return { httpRequest: { url, httpMethod, headers, body, oidcToken: shared(oidcToken), oauthToken: shared(oauthToken) } };
   }
   if (!appEngineHttpRequest) throw invalidArgument('Task must hold an app_engine_http_request or an http_request.');
   const relativeUri = appEngineHttpRequest.relativeUri || '/';
@@ -82,24 +87,21 @@ function checkTarget({ appEngineHttpRequest, httpRequest }: TaskRequest, queue: 
       `AppEngineHttpRequest.relativeUri must begin with "/", hold no spaces and have at most ${urlLimit} characters; it has ${relativeUri.length}: ${quoted(relativeUri)}`,
     );
   }
-  return {
-    appEngineHttpRequest: {
-      ...checkPayload(appEngineHttpRequest, relativeUri, appEngineLimits, /^(host|content-length|x-(google|appengine)-.*)$/),
-      relativeUri: shared(relativeUri),
-      appEngineRouting: routed(queueRouting ?? appEngineHttpRequest.appEngineRouting, queue.project),
-    },
-  };
+  const dropped = /^(host|content-length|x-(google|appengine)-.*)$/;
+  const { httpMethod, headers, body } = checkPayload(appEngineHttpRequest, relativeUri, appEngineLimits, dropped);
+  const appEngineRouting = routed(queueRouting ?? appEngineHttpRequest.appEngineRouting, queue.project);
+  return { appEngineHttpRequest: { relativeUri: shared(relativeUri), httpMethod, headers, body, appEngineRouting } };
 }
 
 /** Connection headers belong to the connection; the service makes its own. */
 const connectionHeader = /^(connection|keep-alive|transfer-encoding|te|trailer|upgrade|expect|proxy-.*)$/;
 
-function checkPayload<Payload extends AppEngineHttpRequest<Buffer> | HttpRequest<Buffer>>(
-  payload: Payload,
+function checkPayload(
+  payload: AppEngineHttpRequest<Buffer> | HttpRequest<Buffer>,
   url: string,
   limits: typeof httpLimits,
   dropped: RegExp,
-): Omit<Payload, 'body'> & { readonly body: TaskBytes } {
+): Pick<HttpRequest, 'httpMethod' | 'headers' | 'body'> {
   const httpMethod: Method = payload.httpMethod === 'HTTP_METHOD_UNSPECIFIED' ? 'POST' : payload.httpMethod;
   if (!methods.includes(httpMethod)) throw invalidArgument(`There is no HTTP method with the number ${httpMethod}.`);
   if (payload.body.length > 0 && !limits.bodies.includes(httpMethod)) {
@@ -114,8 +116,7 @@ function checkPayload<Payload extends AppEngineHttpRequest<Buffer> | HttpRequest
     throw invalidArgument(`HTTP request headers have ${headerBytes} bytes, the limit is ${headersLimitBytes}`);
   const bytes = payload.body.length + headerBytes + Buffer.byteLength(url);
   if (bytes > limits.bytes) throw invalidArgument(`Task size too large: ${bytes} bytes, the limit is ${limits.bytes}`);
-  const { body, ...rest } = payload;
-  return { ...rest, httpMethod, headers: shared(Object.fromEntries(kept)), body: body.toString('latin1') };
+  return { httpMethod, headers: shared(Object.fromEntries(kept)), body: payload.body.toString('latin1') };
 }
 
 function checkHeader(name: string, value: string): void {

@@ -11,6 +11,7 @@ import type { Sender } from './sender.ts';
 import type { Attempt, Task } from './task.ts';
 import { type Bucket, refill, takeToken } from './token-bucket.ts';
 import type { Tombstones } from './tombstones.ts';
+import { createWaiting } from './waiting.ts';
 
 /** What a queue is besides its tasks. */
 export type QueueState = { settings: QueueSettings; paused: boolean; purgedAtMs?: number };
@@ -34,7 +35,6 @@ export function createQueue(queueName: QueueName, state: QueueState, parts: Queu
   const { time, faults, journal, appEngineUrl, sender, goneTasks } = parts;
   const { name } = queueName;
   const tasks = new Map<string, Task>();
-  const timers = new Map<Task, () => void>();
   const due = new Set<Task>();
   let bucket: Bucket = { tokens: state.settings.rateLimits.maxBurstSize, filledAtMs: time.nowMs() };
   let dispatching = 0;
@@ -43,27 +43,20 @@ export function createQueue(queueName: QueueName, state: QueueState, parts: Queu
 
   const note = () => journal.put(queueKind, name, state);
   const noteTask = (task: Task) => journal.put(taskKind, task.name, task);
-  const wait = (task: Task, dueAtMs: number) => {
-    timers.set(
-      task,
-      time.at(dueAtMs, () => ready(task)),
-    );
-  };
   const ready = (task: Task) => {
-    timers.delete(task);
     due.add(task);
     pump();
   };
+  const waiting = createWaiting(time, ready);
   const schedule = (task: Task, dueAtMs: number) => {
     unschedule(task);
     task.dueAtMs = dueAtMs;
     noteTask(task);
     if (dueAtMs <= time.nowMs()) ready(task);
-    else wait(task, dueAtMs);
+    else waiting.add(task, dueAtMs);
   };
   const unschedule = (task: Task) => {
-    timers.get(task)?.();
-    timers.delete(task);
+    waiting.remove(task);
     due.delete(task);
   };
   const pump = () => {
@@ -157,7 +150,7 @@ export function createQueue(queueName: QueueName, state: QueueState, parts: Queu
     restore(task: Task): void {
       tasks.set(task.id, task);
       const wasUnderWay = task.lastAttempt !== undefined && task.lastAttempt.answer === undefined;
-      wait(task, wasUnderWay ? Math.min(task.dueAtMs, time.nowMs()) : task.dueAtMs);
+      waiting.add(task, wasUnderWay ? Math.min(task.dueAtMs, time.nowMs()) : task.dueAtMs);
     },
     remove,
     /** Dispatches now, whatever the schedule, the pause and the limits say. */
@@ -190,7 +183,8 @@ export function createQueue(queueName: QueueName, state: QueueState, parts: Queu
     stop(): void {
       stopped = true;
       cancelWake();
-      for (const task of tasks.values()) unschedule(task);
+      waiting.stop();
+      due.clear();
     },
     /** google.cloud.tasks.v2.Queue */
     message: () => ({
