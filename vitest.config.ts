@@ -18,7 +18,7 @@ const redis = 'test/support/redis-server.ts';
 const google = 'test/support/google-emulators.ts';
 
 const build = 'test/support/build.ts';
-const processes = { testTimeout: 90_000, fileParallelism: false };
+const processes = { testTimeout: 90_000 };
 
 /**
  * With `EMULATORS=official` the tests that can be put to Google's emulators, which are slow where transactions contend. The other files
@@ -45,6 +45,8 @@ const projects = [
 
 export default defineConfig({
   test: {
+    // By default one core is left free, which of two is half of them.
+    maxWorkers: '100%',
     reporters: ['default', './test/support/totals-reporter.ts'],
     projects: process.env.EMULATORS === 'official' ? officialProjects : projects,
   },

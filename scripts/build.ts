@@ -1,12 +1,13 @@
 import { execFileSync } from 'node:child_process';
 import { chmodSync, cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type Zippable, zipSync } from 'fflate';
 import { rolldown } from 'rolldown';
 
-/** Builds the package into `dist/` and each deployable into `dist/deploy/NAME/` and `dist/deploy/NAME.zip`. */
+/** Builds the package into `dist/`, or the folder that is given, and each deployable into `deploy/NAME/` and `deploy/NAME.zip` in there. */
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
+const dist = resolve(process.argv[2] ?? join(root, 'dist'));
 const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
 const pinned: Record<string, string> = { ...manifest.devDependencies, ...manifest.dependencies };
 
@@ -57,16 +58,15 @@ buildPackage();
 for (const deployable of deployables) await buildDeployable(deployable);
 
 function buildPackage(): void {
-  rmSync(join(root, 'dist'), { recursive: true, force: true });
-  execFileSync(process.execPath, [join(root, 'node_modules/typescript/bin/tsc'), '-p', join(root, 'tsconfig.build.json')], {
-    stdio: 'inherit',
-  });
-  const command = join(root, 'dist/src/cli/main.js');
+  rmSync(dist, { recursive: true, force: true });
+  const tsc = join(root, 'node_modules/typescript/bin/tsc');
+  execFileSync(process.execPath, [tsc, '-p', join(root, 'tsconfig.build.json'), '--outDir', dist], { stdio: 'inherit' });
+  const command = join(dist, 'src/cli/main.js');
   chmodSync(command, 0o755);
 }
 
 async function buildDeployable({ name, entry, bundle, uses, files, scripts }: (typeof deployables)[number]): Promise<void> {
-  const folder = join(root, 'dist/deploy', name);
+  const folder = join(dist, 'deploy', name);
   mkdirSync(folder, { recursive: true });
   const built = await rolldown({
     input: join(root, entry),

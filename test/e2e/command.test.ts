@@ -1,10 +1,12 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { readFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { PubSub } from '@google-cloud/pubsub';
-import { afterEach, describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, onTestFinished, test } from 'vitest';
 import { cloudTasksClient } from '../../src/shared/adapters/cloud-tasks.ts';
 import { listenTo } from '../support/received.ts';
 import { firestoreClient } from '../support/targets.ts';
@@ -100,17 +102,17 @@ describe('pubsub-toolkit emulator', () => {
 });
 
 describe('npm run build', () => {
-  const zips = ['dist/deploy/functions.zip', 'dist/deploy/appengine.zip'];
-  const digests = () =>
-    zips.map((file) =>
+  const digestsOf = (dist: string) =>
+    ['functions.zip', 'appengine.zip'].map((file) =>
       createHash('sha256')
-        .update(readFileSync(root + file))
+        .update(readFileSync(join(dist, 'deploy', file)))
         .digest('hex'),
     );
 
   test('makes the same bytes of the same source', () => {
-    const before = digests();
-    execFileSync(process.execPath, [`${root}scripts/build.ts`], { env: { ...process.env, TZ: 'Asia/Tokyo' } });
-    expect(digests()).toEqual(before);
+    const again = mkdtempSync(join(tmpdir(), 'ptk-build-'));
+    onTestFinished(() => rmSync(again, { recursive: true }));
+    execFileSync(process.execPath, [`${root}scripts/build.ts`, again], { env: { ...process.env, TZ: 'Asia/Tokyo' } });
+    expect(digestsOf(again)).toEqual(digestsOf(`${root}dist`));
   });
 });
