@@ -18,7 +18,7 @@ const redis = 'test/support/redis-server.ts';
 const google = 'test/support/google-emulators.ts';
 
 const build = 'test/support/build.ts';
-const processes = { testTimeout: 90_000 };
+const processes = { testTimeout: 90_000, expect: { poll: { timeout: 10_000 } } };
 
 /**
  * With `EMULATORS=official` the tests that can be put to Google's emulators, which are slow where transactions contend. The other files

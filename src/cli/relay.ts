@@ -7,11 +7,15 @@ import type { RelayLease } from '../shared/outbox/decide.ts';
 import { outboxOptions } from '../shared/outbox/options.ts';
 import { createRelay, type RelayPass } from '../shared/outbox/relay.ts';
 import { startRelay } from '../shared/outbox/running-relay.ts';
+import { pause } from '../shared/waiting.ts';
 import { connectFirestore, connectPublisher } from '../shell/clients.ts';
 import { lineLog } from '../shell/log.ts';
 import { type Environment, readSettings } from '../shell/settings.ts';
 
 const flags = { once: { type: 'boolean', default: false }, json: { type: 'boolean', default: false } } as const;
+
+/** The client opens a listen a moment after it was asked to, and its own end meanwhile is an error that nobody can catch. */
+const listenOpensMs = 50;
 
 /**
  * Publishes what dead publishers and transactions left, until SIGTERM or SIGINT; then ends what is in flight and gives its streams
@@ -48,6 +52,7 @@ export async function runRelay(args: string[], environment: Environment = proces
       print(json ? JSON.stringify({ relay: 'running' }) : 'the relay is running');
     });
     await relay.stop();
+    await pause(system.clock, listenOpensMs);
     return 0;
   } finally {
     await Promise.all([pubsub.close(), db.terminate()]);

@@ -120,7 +120,7 @@ describe('functions/fifo and kill -9', () => {
     const numbered = { 'ptk-stream': 'forgotten', 'ptk-seq': '2', 'ptk-epoch': '5', 'ptk-key': 'forgotten/b' };
     await pubsub.topic('orders').publishMessage({ data: Buffer.from('b'), attributes: numbered });
     const parked = db.collection('ptk-parked').where('stream', '==', 'forgotten');
-    await vi.waitFor(async () => expect((await parked.get()).size).toBe(1));
+    await vi.waitFor(async () => expect((await parked.get()).size).toBe(1), 10_000);
     const cursor = { ...freshCursor(5, 1), rev: 2, last: 1, started: 1, leaseMs: 1_000 };
     await firestoreFifoStore(db, system.clock).put(cursorKeyOf('c', 'forgotten'), cursor, 'absent', 'forever');
     const sweep = async () => (await fetch(`${fifo.url}/sweep`, { method: 'POST' })).json();

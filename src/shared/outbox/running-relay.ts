@@ -4,7 +4,10 @@ import { outboxOptions } from './options.ts';
 import { createRelay, type RelayParts, type RelayPass } from './relay.ts';
 
 export type RunningRelay = {
-  /** Begins nothing more, ends what is in flight, and gives its streams free. */
+  /**
+   * Begins nothing more, ends what is in flight, and gives its streams free. Terminate the Firestore client 50 ms later and not at once: a
+   * listen that it is opening then would be a rejection that nobody handles.
+   */
   stop(): Promise<void>;
 };
 
