@@ -7,6 +7,9 @@ const names = readdirSync(import.meta.dirname)
   .filter((file) => file.endsWith('.ts') && file !== 'main.ts')
   .map((file) => file.slice(0, -'.ts'.length));
 
+// No metadata server answers here, and each process would ask for one as it starts.
+process.env.METADATA_SERVER_DETECTION ??= 'none';
+
 if (names.includes(name)) {
   try {
     const { benchmark }: { benchmark: Benchmark } = await import(`./${name}.ts`);
