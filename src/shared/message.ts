@@ -152,6 +152,9 @@ export function traceIdOf({ attributes }: Message): string | undefined {
   return parent === undefined ? undefined : /^[\da-f]{2}-([\da-f]{32})-/.exec(parent)?.[1];
 }
 
+/** Of a message, and of a request to publish, by Pub/Sub (`docs/facts.md` A.3). */
+export const mostMessageBytes = 10_000_000;
+
 /** What Pub/Sub counts of a message, in bytes. */
 export function sizeOf({ data, attributes, orderingKey = '' }: OutgoingMessage): number {
   let bytes = data.length + Buffer.byteLength(orderingKey);

@@ -33,12 +33,13 @@ describe('a delivery is settled once', () => {
     expect(fake.done).toEqual([`${settled} 1`, ...closing]);
   });
 
-  test('and a dead letter is stored before', async () => {
+  test('and a dead letter is stored before, and told of with its detail', async () => {
     const deadLetters = keptDeadLetters();
-    const { fake, pull } = fakePull(async () => deadLetter('malformed', 'why'), { deadLetters });
+    const { fake, pull, logged } = fakePull(async () => deadLetter('malformed', 'why'), { deadLetters });
     fake.deliver('1');
     await pull.close();
     expect(deadLetters.kept).toMatchObject([{ message: { messageId: '1' }, reason: 'malformed', detail: 'why' }]);
+    expect(logged).toEqual(['warn: dead letter {"messageId":"1","reason":"malformed","detail":"why"}']);
   });
 
   test('by nack where its dead letter cannot be stored', async () => {

@@ -136,11 +136,14 @@ function routed(routing: Routing | null, project: string): Routing {
 }
 
 const mostShared = 1_000;
+/** What is longer is hardly ever the same, and would be kept for nobody. */
+const longestShared = 1_000;
 const sharedValues = new Map<string, unknown>();
 
 /** Tasks of one client have the same headers, path and routing: each is kept once for all of them. */
 function shared<Value>(value: Value): Value {
   const text = JSON.stringify(value);
+  if (text.length > longestShared) return value;
   if (!sharedValues.has(text)) {
     if (sharedValues.size >= mostShared) sharedValues.clear();
     sharedValues.set(text, value);

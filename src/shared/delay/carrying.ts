@@ -1,12 +1,10 @@
 import { ToolkitError } from '../errors.ts';
-import { type OutgoingMessage, sizeOf } from '../message.ts';
+import { mostMessageBytes, type OutgoingMessage, sizeOf } from '../message.ts';
 import { hash } from '../names.ts';
 import { payloadRef } from '../payload.ts';
 import type { PayloadRef, PayloadStore } from '../ports.ts';
 import { type Carried, decodePayload, encodePayload } from './task-body.ts';
 
-/** Of a message, by Pub/Sub (`docs/facts.md` A.3). */
-const messageBytes = 10_000_000;
 /** What its release adds: how often it was delayed, and the due time to the key of an occurrence. */
 const addedBytes = 64;
 /** A task with an App Engine target holds 100 KB in all (`docs/facts.md` C.4); the rest of its body takes up to 5 KB. */
@@ -32,7 +30,8 @@ export async function carry(
   keepMs: number,
 ): Promise<Carried> {
   const bytes = sizeOf(message) + addedBytes;
-  if (bytes > messageBytes) throw tooLarge(`the message takes ${bytes} bytes as it is released; at most ${messageBytes} can be published`);
+  if (bytes > mostMessageBytes)
+    throw tooLarge(`the message takes ${bytes} bytes as it is released; at most ${mostMessageBytes} can be published`);
   const head = JSON.stringify(message.attributes);
   const encodedBytes = Math.ceil(message.data.length / 3) * 4 + Buffer.byteLength(head);
   if (encodedBytes <= carriedBytes && !Object.keys(message.attributes).some((attribute) => reservedName.test(attribute)))

@@ -1,12 +1,10 @@
-import { attribute, forwarded, keyOrIdOf, type Message, sizeOf } from '../message.ts';
+import { attribute, forwarded, keyOrIdOf, type Message, mostMessageBytes, sizeOf } from '../message.ts';
 import type { DeadLetters, Log, Publisher } from '../ports.ts';
 
 /** Of an attribute's value, by Pub/Sub (`docs/facts.md` A.3). */
 const valueBytes = 1_024;
 /** Of a message, by Pub/Sub (`docs/facts.md` A.3). */
 const mostAttributes = 100;
-/** Of a request, by Pub/Sub (`docs/facts.md` A.3). */
-const requestBytes = 10_000_000;
 
 /** Dead letters on a topic: the message as it came, with why and from where. */
 export function deadLetterTopic(publisher: Publisher, topic: string): DeadLetters {
@@ -41,7 +39,7 @@ const added = [attribute.deadReason, attribute.key, attribute.deadSource, attrib
 
 /** A message that is as large as one may be was published as it came, and so can be stored; of what is added as much as there is room for. */
 function withinSize(message: Message, attributes: Record<string, string>): Record<string, string> {
-  const fits = (some: Record<string, string>) => sizeOf({ ...message, attributes: some }) <= requestBytes;
+  const fits = (some: Record<string, string>) => sizeOf({ ...message, attributes: some }) <= mostMessageBytes;
   if (fits(attributes)) return attributes;
   let kept: Record<string, string> = Object.fromEntries(Object.entries(message.attributes).filter(([name]) => name in attributes));
   for (const name of added) {
